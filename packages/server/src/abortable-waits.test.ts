@@ -8,7 +8,7 @@ test('a wait settles like its promise', async () => {
   await expect(waits.wait(Promise.reject(new Error('no')))).rejects.toThrow('no');
 });
 
-test('the signal ends the wait under way and all that follow; what fails later is handled', async () => {
+test('the signal ends the current wait and all later ones; late failures are handled', async () => {
   const stop = new AbortController();
   const waits = new AbortableWaits(stop.signal);
   let fail: (error: Error) => void = () => expect.unreachable();
@@ -19,7 +19,7 @@ test('the signal ends the wait under way and all that follow; what fails later i
   expect(await waits.wait(new Promise(() => undefined))).toBe('aborted');
 });
 
-test('any number of waits is one listener', async () => {
+test('any number of waits share one listener', async () => {
   const { signal } = new AbortController();
   const waits = new AbortableWaits(signal);
   for (let n = 0; n < 20; n += 1) await waits.wait(Promise.resolve(n));

@@ -1,13 +1,13 @@
 // Waits that follow each other and all end when one signal fires.
 //
-// A race against a promise that lives long keeps every result alive until that one settles, and a
-// listener per wait costs more than the wait. Here one listener ends the wait that is under way.
+// A race against a long-lived promise keeps every result alive until that promise settles, and a
+// listener per wait costs more than the wait. Here one listener ends the current wait.
 
 export class AbortableWaits {
   readonly #signal: AbortSignal;
   #end: (() => void) | undefined;
 
-  /** The signal ends with its owner, as these waits do: the listener is not taken off. */
+  /** The signal has the same lifetime as these waits, so the listener is not removed. */
   constructor(signal: AbortSignal) {
     this.#signal = signal;
     signal.addEventListener('abort', () => this.#end?.(), { once: true });
@@ -18,7 +18,7 @@ export class AbortableWaits {
     return new Promise((resolve, reject) => {
       this.#end = (): void => resolve('aborted');
       if (this.#signal.aborted) this.#end();
-      promise.then(resolve, reject); // also after the end, so that a late failure is not unhandled
+      promise.then(resolve, reject); // even after the end, so that a late failure is not unhandled
     });
   }
 }

@@ -1,5 +1,5 @@
-// The door `@syncline/server/config`: the settings of a server, without the server. A program that only asks one loads
-// in half the time.
+// The door `@syncline/server/config`: the settings of a server and its log format, without the server. A
+// program that only queries or starts one loads in a third of the time.
 export { renderConfigDoc } from './config/config-doc.js';
 export { readInputFile } from './config/config-input-file.js';
 export { checkExposure, isLoopback } from './config/exposure.js';
@@ -18,3 +18,4 @@ export type { ServerConfig, ServerCredentials, TlsCredentials } from './config/s
 export { SETTING_LIST, type SettingEntry } from './config/setting-list.js';
 export { describeOrigin, type SettingOrigin } from './config/setting-origin.js';
 export type { ServerSettings } from './config/settings-schema.js';
+export { formatLogLine } from './logs/log-line.js';

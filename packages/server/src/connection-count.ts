@@ -1,5 +1,6 @@
-// How many connections a listener has, against how many it may have.
-import { assert, type Logger, type Metrics, type TcpNetworkOptions } from '@syncline/kernel';
+// Counts the connections of a listener and enforces their limit.
+import { assert, type Logger, type Metrics } from '@syncline/kernel';
+import type { TcpNetworkOptions } from '@syncline/kernel/node';
 import type { LimitWatch } from './limit-watch.js';
 import { serverLimits } from './limits.js';
 import type { ListenerName } from './listener.js';
@@ -32,8 +33,8 @@ export class ConnectionCount {
   }
 
   /**
-   * False when there are too many: the caller refuses it, and must not call `closed` for it. Otherwise it
-   * has a place, and turns out to be `taken` or, in its TLS handshake, `failed`.
+   * False when there are too many: the caller refuses it, and must not call `closed` for it. Otherwise it has a
+   * slot, and later becomes `taken` or, in its TLS handshake, `failed`.
    */
   opened(): boolean {
     if (this.#open >= this.connectionsMax) {
@@ -49,7 +50,7 @@ export class ConnectionCount {
     this.#count('taken');
   }
 
-  /** Strangers can cause it at any rate, so the log has it only for those who look for it. */
+  /** Unauthenticated clients can cause it at any rate, so it is logged at debug level only. */
   failed(reason: string): void {
     this.#count('failed');
     this.#deps.logger.debug('connection failed', { listener: this.#listener, reason });
@@ -61,7 +62,7 @@ export class ConnectionCount {
     this.#show();
   }
 
-  /** For the network below: room to answer those beyond the limit, and its own refusals counted here. */
+  /** For the network below: room to answer connections above the limit, and its own refusals counted here. */
   networkOptions(): Pick<TcpNetworkOptions, 'connectionsMax' | 'onRefused'> {
     return {
       connectionsMax: this.connectionsMax + serverLimits.refusalsAtOnceMax.value,

@@ -1,4 +1,4 @@
-// The connections of a listener that stand, so that a drain can wait for them and cut the rest.
+// The open connections of a listener, so that a drain can wait for them and cut the rest.
 import type { Connection } from '@syncline/kernel';
 import type { ConnectionCount } from './connection-count.js';
 

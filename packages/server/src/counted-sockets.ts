@@ -1,14 +1,14 @@
-// The sockets of one of Node's own servers, counted from their first moment: those in their TLS
-// handshake take a place like any other, and a stop must find them too.
+// The sockets of one of Node's own servers, counted from the start: a socket in its TLS handshake takes a slot
+// like any other, and a stop must find it too.
 import type { Server, Socket } from 'node:net';
 import { type TLSSocket, Server as TlsServer } from 'node:tls';
 import type { ConnectionCount } from './connection-count.js';
 
-/** Those that stand now. Beyond the limit a socket is closed at once and never in the set. */
+/** The open sockets. Above the limit a socket is closed immediately and never added. */
 export function countSockets(server: Server, count: ConnectionCount): ReadonlySet<Socket> {
   const sockets = new Set<Socket>();
   const isSecure = server instanceof TlsServer;
-  server.maxConnections = count.connectionsMax; // Node closes those beyond it before any handshake
+  server.maxConnections = count.connectionsMax; // Node closes those above it before any handshake
   server.on('drop', () => count.refused());
   server.prependListener('connection', (socket: Socket) => {
     if (!count.opened()) return void socket.destroy();

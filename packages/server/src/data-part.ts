@@ -1,25 +1,27 @@
 // The node's data in the server's lifecycle: one claimed directory with a part per slice, or memory.
 //
-// LevelDB writes when it is opened, so a start on a full disk would fail although all data could be read. A reserve
-// in the directory is given up for such a start, and refilled when there is room again.
+// LevelDB writes when it is opened, so a start on a full disk would fail although all data could be read. A
+// reserve in the directory is released for such a start, and refilled when there is room again.
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   assert,
   type Clock,
-  claimDirectory,
   createMemoryStorage,
-  createSystemFiles,
-  type DirectoryClaim,
-  DiskReserve,
   type Files,
   type LifecyclePart,
   type Logger,
-  openLevelStorage,
   type Storage,
   SynclineError,
   type Timer,
 } from '@syncline/kernel';
+import { openLevelStorage } from '@syncline/kernel/level';
+import {
+  claimDirectory,
+  createSystemFiles,
+  type DirectoryClaim,
+  DiskReserve,
+} from '@syncline/kernel/node';
 import type { ServerConfig } from './config/server-config.js';
 import { serverLimits } from './limits.js';
 
@@ -36,7 +38,7 @@ export class DataPart implements LifecyclePart {
   readonly #deps: DataPartDeps;
   readonly #reserve: DiskReserve;
   #claim: DirectoryClaim | undefined;
-  /** This start has needed it, and may need more of it. */
+  /** This start has used it, and may need more of it. */
   #isReserveUsed = false;
   #refillTimer: Timer | undefined;
 
@@ -95,7 +97,7 @@ export class DataPart implements LifecyclePart {
       await this.#reserve.fill(); // finds the file of an earlier run
       if (!this.#reserve.release()) throw thrown;
       this.#isReserveUsed = true;
-      this.#deps.logger.warn('disk full, reserve given up', { reason: thrown.message });
+      this.#deps.logger.warn('disk full, reserve released', { reason: thrown.message });
       return await open();
     }
   }

@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events';
 import { expect, test } from 'vitest';
 import { EitherAbort } from './either-abort.js';
 
-test('either one fires it, also one that has fired before', () => {
+test('either one fires it, even one that has already fired', () => {
   for (const first of [true, false]) {
     const [one, two] = [new AbortController(), new AbortController()];
     const either = new EitherAbort(one.signal, two.signal);
@@ -13,7 +13,7 @@ test('either one fires it, also one that has fired before', () => {
   }
 });
 
-test('once released it is forgotten, and fires no more', () => {
+test('once released it never fires', () => {
   const [one, two] = [new AbortController(), new AbortController()];
   const either = new EitherAbort(one.signal, two.signal);
   either.release();

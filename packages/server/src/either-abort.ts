@@ -1,7 +1,7 @@
-// A signal that fires with either of two, of which one may outlive it by far.
+// A signal that fires with either of two others, one of which may live much longer.
 //
-// `AbortSignal.any` leaves a trace on each of its sources for as long as that lives: one per stream on
-// a signal of the whole server is a leak. Here `release` takes everything off again.
+// `AbortSignal.any` leaves a reference on each of its sources for as long as that lives: one per stream on a
+// server-wide signal is a leak. Here `release` removes everything again.
 
 export class EitherAbort {
   readonly #controller = new AbortController();

@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest';
 import { reportBug } from './handler-bug.js';
 import { type LogLine, recordingLogger } from './testing/test-server.js';
 
-test('a surprise is logged whole and answered without detail', () => {
+test('an unexpected error is logged in full and answered without detail', () => {
   const log: LogLine[] = [];
   const thrown = new TypeError('secret insides');
   const error = reportBug(recordingLogger(log), thrown, { route: '/x' });

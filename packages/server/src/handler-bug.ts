@@ -1,7 +1,7 @@
-// What to do when a handler throws something that is no SynclineError: a bug of ours.
+// Handles a bug: a handler threw something other than a SynclineError.
 //
-// The client learns that it was not its fault and that the outcome is unknown; the log gets the rest.
-// A failed assert means that our state can no longer be trusted, so the process stops.
+// The client is told that the server failed and that the outcome is unknown; the details are logged. A failed
+// assertion means that our state can no longer be trusted, so the process stops.
 import { AssertionError, type LogFields, type Logger, SynclineError } from '@syncline/kernel';
 
 export function reportBug(logger: Logger, thrown: unknown, where: LogFields): SynclineError {
@@ -11,7 +11,7 @@ export function reportBug(logger: Logger, thrown: unknown, where: LogFields): Sy
       throw thrown; // outside of every catch
     });
   }
-  return new SynclineError('unavailable', 'an internal error; the log of the server tells more', {
+  return new SynclineError('unavailable', 'internal error; see the server log for details', {
     outcome: 'unknown',
     retryable: false,
   });

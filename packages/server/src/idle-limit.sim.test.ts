@@ -1,4 +1,4 @@
-// A silent connection ends in time; a byte in either direction keeps it.
+// An idle connection is closed in time; a byte in either direction keeps it open.
 import type { Connection } from '@syncline/kernel';
 import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
@@ -56,7 +56,7 @@ test('bytes that we send keep it', () =>
     limited.destroy();
   }));
 
-test('0 keeps it for ever', () =>
+test('0 keeps it open forever', () =>
   runInSimulation('for ever', async (world) => {
     const { peer, limited, idleCount } = await pair(world, 0);
     await world.clock.sleep(50 * 60_000);

@@ -1,15 +1,15 @@
-// A connection that ends when it has been silent for too long: no byte in either direction. It is for
-// clients, which may listen to a long reply; to find out that a peer is dead takes more.
+// Closes a connection that has been idle for too long: no byte in either direction. It is for clients, which
+// may be receiving a long reply; detecting a dead peer takes more.
 import type { Address, ChunkReader, Clock, CloseReason, Connection, Timer } from '@syncline/kernel';
 
 export interface IdleLimitOptions {
-  /** 0 keeps a silent connection for ever. */
+  /** 0 keeps an idle connection open forever. */
   readonly idleTimeoutMs: number;
   /** Called once, just before the connection is dropped. */
   onIdle(): void;
 }
 
-/** Passes everything through and watches. The timer is moved on when it fires, not with every chunk. */
+/** Passes everything through and measures idle time. The timer is rescheduled when it fires, not for every chunk. */
 export class IdleLimitedConnection implements Connection {
   readonly #inner: Connection;
   readonly #clock: Clock;

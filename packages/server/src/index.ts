@@ -4,7 +4,6 @@ export { httpStatuses } from './http/http-statuses.js';
 export type { ReachedLimit } from './limit-watch.js';
 export { serverLimits } from './limits.js';
 export type { ListenerName, ListeningAddress } from './listener.js';
-export { formatLogLine } from './logs/log-line.js';
 export {
   createPinoLogger,
   type LogStream,

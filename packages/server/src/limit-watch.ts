@@ -1,7 +1,7 @@
-// Which limits were met, how often and when last: for /metrics, /api/status and the log.
+// Which limits were reached, how often and when last: for /metrics, /api/status and the log.
 //
-// A limit under attack is met thousands of times a second. The log gets one line a minute for each,
-// with the count of those that it stands for.
+// A limit under attack is reached thousands of times a second. The log gets one line a minute for each, with a
+// count.
 import type { Clock, Limit, Logger, Metrics } from '@syncline/kernel';
 import type { ServerMetricName } from './metrics-list.js';
 

@@ -1,142 +1,142 @@
-// Every limit of the server that is not a setting. docs/LIMITS.md is made from this list. How many
-// connections each listener takes, and how long they may idle, are settings (config/settings-schema.ts).
+// Every limit of the server that is not a setting. docs/LIMITS.md is made from this list. The connection limits
+// and idle timeouts of the listeners are settings (config/settings-schema.ts).
 import { defineLimits } from '@syncline/kernel';
 
 export const serverLimits = defineLimits({
   configFileBytesMax: {
     value: 1024 * 1024,
     unit: 'bytes',
-    why: 'A larger configuration or TLS file is refused at start: it is surely the wrong file.',
+    why: 'Size of a configuration or TLS file. A larger one is refused at startup, because it is almost certainly the wrong file.',
   },
   secretFileBytesMax: {
     value: 4 * 1024,
     unit: 'bytes',
-    why: 'A larger token, password or secret is refused at start: it must fit into one header.',
+    why: 'Size of a token, password or secret file. A larger one is refused at startup: a token must fit into one header.',
   },
   authGuessesPerAddressMax: {
     value: 20,
     unit: 'entries',
-    why: 'Wrong passwords and tokens from one address (IPv6: one /64), over all listeners, before it is refused unheard.',
+    why: 'Wrong passwords and tokens from one address (IPv6: one /64) across all listeners. Above this limit, attempts from it are refused without being checked.',
   },
   authGuessRefillMs: {
     value: 3_000,
     unit: 'ms',
-    why: 'How long it takes until an address may try one more wrong password or token.',
+    why: 'Time after which an address that reached the limit may try once more.',
   },
   authAddressesMax: {
     value: 10_000,
     unit: 'entries',
-    why: 'Addresses whose failed logins are counted. Above this limit the one that failed longest ago is forgotten.',
+    why: 'Addresses whose failed logins are counted. Above this limit, the least recent one is forgotten.',
   },
   grpcUnprovenStreamsPerSecondMax: {
     value: 200,
     unit: 'entries',
-    why: 'Streams per second that a connection may open before one of its calls has shown the token. Above this limit it is cut.',
+    why: 'Streams per second that a connection may open before one of its calls has presented the token. Above this limit, the connection is closed.',
   },
   grpcUnprovenMs: {
     value: 3_000,
     unit: 'ms',
-    why: 'How long a connection may stay without a call that shows a token while more than 80 % of the connections are in use.',
+    why: 'How long a connection may stay open without presenting the token while more than 80 % of the allowed connections are in use.',
   },
   httpHeaderBytesMax: {
     value: 16 * 1024,
     unit: 'bytes',
-    why: 'Request line and headers together; tokens and cookies of browsers fit well. Beyond it: 431.',
+    why: 'Request line and headers together. Larger requests are refused with 431.',
   },
   httpHeadersMax: {
     value: 100,
     unit: 'entries',
-    why: 'Headers of one request. Beyond it: 431.',
+    why: 'Headers per request. Requests with more are refused with 431.',
   },
   httpUrlBytesMax: {
     value: 4 * 1024,
     unit: 'bytes',
-    why: 'Path and query of a request. Our longest has a job, a tag and a cursor. Beyond it: 414.',
+    why: 'Path and query of a request. The longest legitimate one has a job, a tag and a cursor. Longer ones are refused with 414.',
   },
   httpBodyBytesMax: {
     value: 1024 * 1024,
     unit: 'bytes',
-    why: 'Body of a request. Beyond it: 413. So much more may follow an answer, then the connection is cut.',
+    why: 'Request body. Larger ones are refused with 413; the connection is closed if the client keeps sending this much more.',
   },
   httpRequestsPerConnectionMax: {
     value: 4,
     unit: 'entries',
-    why: 'Requests at once on one connection, sent before their answers. Beyond it: the connection is cut.',
+    why: 'Pipelined requests on one connection. Above this limit, the connection is closed.',
   },
   httpHeadersTimeoutMs: {
     value: 10_000,
     unit: 'ms',
-    why: 'From the first byte, or from connecting, to the last header. Cuts clients that drip bytes.',
+    why: 'Time to receive all headers, from the first byte or from connecting. Slower clients are disconnected.',
   },
   httpRequestTimeoutMs: {
     value: 30_000,
     unit: 'ms',
-    why: 'From the first byte to the last of a request, body included. Beyond it: 408.',
+    why: 'Time to receive a whole request, body included. Slower requests are refused with 408.',
   },
   httpStallTimeoutMs: {
     value: 60_000,
     unit: 'ms',
-    why: 'A client that takes no byte of its answer for this long is cut, so that none can hold one.',
+    why: 'A client that reads none of its response for this long is disconnected.',
   },
   eventsCommentIntervalMs: {
     value: 10_000,
     unit: 'ms',
-    why: 'An event stream gets a comment this often, so that proxies keep it open.',
+    why: 'Interval of the comments that keep an event stream open through proxies.',
   },
   livePagesMax: {
     value: 1_000,
     unit: 'entries',
-    why: 'Open pages of the dashboard. A further one is refused with 503. Each holds two numbers and a socket.',
+    why: 'Open dashboard pages. Further ones are refused with 503.',
   },
   liveDeltasMax: {
     value: 32,
     unit: 'entries',
-    why: 'Recent changes kept per view that is on screen. A page that missed more gets the whole picture again.',
+    why: 'Recent changes kept for each open view. A page that missed more receives the full state again.',
   },
   livePartBytesMax: {
     value: 64 * 1024,
     unit: 'bytes',
-    why: 'One event with a part of a job grid, before base64. A page that does not read holds one of them.',
+    why: 'Size of one event with part of a job grid, before base64. A page that does not read holds one of them in memory.',
   },
   liveGridCellsMax: {
     value: 2_000_000,
     unit: 'entries',
-    why: 'Cells of one job grid, one byte each. Tags beyond it are not drawn.',
+    why: 'Cells in one job grid, one byte each. Tags above this limit are not drawn.',
   },
   liveGridsMax: {
     value: 32,
     unit: 'entries',
-    why: 'Jobs whose grids are on screen at once. A further one is refused with 503.',
+    why: 'Jobs whose grids are open at the same time. Further ones are refused with 503.',
   },
   liveJobsScannedMax: {
     value: 2_000,
     unit: 'entries',
-    why: 'Jobs that the list of the dashboard looks at when it searches.',
+    why: 'Jobs examined by one search in the dashboard.',
   },
   liveListMax: {
     value: 200,
     unit: 'entries',
-    why: 'Rows of a list in the dashboard: jobs, sets or members.',
+    why: 'Rows in a dashboard list of jobs, sets or members.',
   },
   liveNameBytesMax: {
     value: 512,
     unit: 'bytes',
-    why: 'Shown of the name of a set or of a member. A longer one is cut, and the page says so.',
+    why: 'Bytes shown of the name of a set or member. Longer names are truncated, and the page says so.',
   },
   liveCellsMax: {
     value: 1_000,
     unit: 'entries',
-    why: 'Cells of one tracker in the heat map: the highest ones.',
+    why: 'Cells of one tracker in the heat map; the highest ones are shown.',
   },
   callerReportsMax: {
     value: 256,
     unit: 'entries',
-    why: 'Instances whose most throttled callers are kept. Beyond it the one that was silent longest is dropped.',
+    why: 'Instances whose most throttled callers are kept. Above this limit, the least recent report is dropped.',
   },
   callersPerReportMax: {
     value: 20,
     unit: 'entries',
-    why: 'Callers in one such report, and in the list of the dashboard.',
+    why: "Callers in one such report, and in the dashboard's list.",
   },
   callerReportAgeMaxMs: {
     value: 10_000,
@@ -146,86 +146,106 @@ export const serverLimits = defineLimits({
   rateHistoryMax: {
     value: 120,
     unit: 'entries',
-    why: 'Samples of a rate, one per second, for the sparklines of the dashboard.',
+    why: "Samples per rate, one per second, for the dashboard's sparklines.",
   },
   pipelineReportsMax: {
     value: 256,
     unit: 'entries',
-    why: 'Slots of pipelines that report to this node. Beyond it the one that was silent longest is dropped.',
+    why: 'Pipeline slots that report to this node. Above this limit, the least recent report is dropped.',
   },
   pipelineReportAgeMaxMs: {
     value: 3_600_000,
     unit: 'ms',
     why: 'A pipeline that has not reported for this long is forgotten.',
   },
+  unsentBytesMax: {
+    value: 192 * 1024 * 1024,
+    unit: 'bytes',
+    why: 'Unread replies and events of all HTTP and gRPC connections together. Above this limit, the clients that have read nothing for longest are disconnected.',
+  },
+  connectionUnsentBytesMax: {
+    value: 4 * 1024 * 1024,
+    unit: 'bytes',
+    why: 'Replies on one gRPC connection that are unsent or expected for calls in progress. Further calls wait until some have been read.',
+  },
+  grpcAnswerBytes: {
+    value: 64 * 1024,
+    unit: 'bytes',
+    why: 'What a gRPC call in progress counts as there, unless its method may return more.',
+  },
+  unsentStallMs: {
+    value: 60_000,
+    unit: 'ms',
+    why: 'A gRPC client that reads none of a reply for this long is disconnected. Subscriptions may stall for longer.',
+  },
   grpcMessageBytesMax: {
     value: 1024 * 1024,
     unit: 'bytes',
-    why: 'One received message, also after decompression. Beyond it: RESOURCE_EXHAUSTED.',
+    why: 'Size of one received message, before and after decompression. Larger ones are refused with RESOURCE_EXHAUSTED.',
   },
   grpcStreamsPerConnectionMax: {
     value: 100,
     unit: 'entries',
-    why: 'Calls at once on one connection; further ones wait. Our clients open another one at 90.',
+    why: "Concurrent calls on one connection; further ones wait. Syncline's clients open another connection at 90.",
   },
   grpcRequestTimeoutMs: {
     value: 30_000,
     unit: 'ms',
-    why: 'A call with a single request whose message has not arrived by then: DEADLINE_EXCEEDED.',
+    why: 'Time to receive the message of a call with a single request. Slower calls end with DEADLINE_EXCEEDED.',
   },
   grpcKeepaliveIntervalMs: {
     value: 30_000,
     unit: 'ms',
-    why: 'A connection is pinged this often, so that a dead client is noticed.',
+    why: 'Interval of keepalive pings, which detect dead clients.',
   },
   grpcKeepaliveTimeoutMs: {
     value: 10_000,
     unit: 'ms',
-    why: 'A ping that is not answered by then ends the connection.',
+    why: 'A connection whose ping is not answered within this time is closed.',
   },
   grpcHealthWatchersMax: {
     value: 1_024,
     unit: 'entries',
-    why: 'Health is open to all, so its watchers are counted. Beyond it: RESOURCE_EXHAUSTED.',
+    why: 'Concurrent watchers of the health service, which needs no token. Further ones are refused with RESOURCE_EXHAUSTED.',
   },
   respStallTimeoutMs: {
     value: 60_000,
     unit: 'ms',
-    why: 'A client that takes nothing of its replies for this long, while more wait, is cut.',
+    why: 'A client that reads none of its pending replies for this long is disconnected.',
   },
   refusalsAtOnceMax: {
     value: 64,
     unit: 'connections',
-    why: 'RESP connections beyond the limit that are being answered; further ones are closed unread.',
+    why: 'Connections above the RESP connection limit that receive an error reply at the same time; further ones are closed without one.',
   },
   lingerTimeoutMs: {
     value: 1_000,
     unit: 'ms',
-    why: 'A connection that we have ended waits so long for its peer behind its last byte, then it is dropped.',
+    why: 'After the server ends a connection, it waits this long for the peer to close its side.',
   },
   stopOverrunMs: {
     value: 1_000,
     unit: 'ms',
-    why: 'A slice that still stops this long after the grace time is left behind.',
+    why: 'A slice that is still stopping this long after the grace period is abandoned.',
   },
   readinessIntervalMs: {
     value: 500,
     unit: 'ms',
-    why: 'How late a gRPC health watcher, the log and the gauges learn that a check has changed.',
+    why: 'How often readiness is evaluated for gRPC health watchers, the log and the gauges.',
   },
   startReserveBytes: {
     value: 12 * 1024 * 1024,
     unit: 'bytes',
-    why: 'Kept free in the data directory so that a server can start on a full disk: LevelDB turns its log, at most 8 MiB, into a table.',
+    why: 'Space reserved in the data directory so that a server can start on a full disk: LevelDB then writes its log, up to 8 MiB, into a table.',
   },
   startReserveRefillMs: {
     value: 5_000,
     unit: 'ms',
-    why: 'How often the reserve of the data directory is refilled, if it was given up and there is room.',
+    why: 'How often the reserved space is restored after it was released, if there is room.',
   },
   fairStreamBytesMax: {
     value: 256 * 1024,
     unit: 'bytes',
-    why: 'On its way to one client of fair. A client that has not taken it gets the newest values later, and none of those between.',
+    why: 'Unread bytes in flight to one fair client. A client that does not read receives only the newest values later.',
   },
 });

@@ -12,10 +12,10 @@ export interface ListeningAddress {
 export interface ServerListener {
   readonly address: ListeningAddress;
   /**
-   * Takes no new work and finishes what is in flight; when the signal fires the rest is cut. Resolves
+   * Accepts no new work and finishes what is in flight; when the signal fires the rest is cut. Resolves
    * when the slices may stop. A second call joins the first.
    */
   drain(signal: AbortSignal): Promise<void>;
-  /** Drains if that was not done, and frees the port. */
+  /** Drains if necessary, and releases the port. */
   close(signal: AbortSignal): Promise<void>;
 }

@@ -5,7 +5,7 @@ import type { MetricDefinitions } from '@syncline/kernel';
 export const serverMetrics = {
   syncline_build_info: {
     kind: 'gauge',
-    help: 'Always 1; the labels say what runs.',
+    help: 'Always 1; the labels identify the build.',
     labels: ['version', 'node_version'],
   },
   syncline_limit: {
@@ -15,56 +15,56 @@ export const serverMetrics = {
   },
   syncline_limit_reached_total: {
     kind: 'counter',
-    help: 'How often a limit was met.',
+    help: 'How often a limit was reached.',
     labels: ['package', 'limit'],
   },
   syncline_server_ready: {
     kind: 'gauge',
-    help: '1 while the check holds, else 0. /readyz has the same checks, with reasons.',
+    help: '1 if the check passes, otherwise 0. /readyz shows the same checks, with reasons.',
     labels: ['check'],
   },
   syncline_server_connections: {
     kind: 'gauge',
-    help: 'Connections that stand.',
+    help: 'Open connections.',
     labels: ['listener'],
   },
   syncline_server_connections_total: {
     kind: 'counter',
-    help: 'Connections by `result`: taken, refused (beyond the limit) or failed (in the TLS handshake; the log says why at level debug).',
+    help: 'Connections by `result`: taken (accepted), refused (above the limit) or failed (in the TLS handshake; logged at level debug).',
     labels: ['listener', 'result'],
   },
   syncline_server_connections_cut_total: {
     kind: 'counter',
-    help: 'Connections that the server ended, by `reason`: idle, stalled (too slow), drain (not done when the grace time was over), session (its protocol dropped it) or failed (a bug of ours).',
+    help: 'Connections closed by the server, by `reason`: idle, stalled (too slow), drain (still open at the end of the grace period), session (protocol error) or failed (a bug in the server).',
     labels: ['listener', 'reason'],
   },
   syncline_server_auth_failures_total: {
     kind: 'counter',
-    help: 'Requests and calls without the right token.',
+    help: 'Requests and calls without valid credentials.',
     labels: ['listener'],
   },
   syncline_server_http_requests_total: {
     kind: 'counter',
-    help: 'Requests, by route pattern. `status` is none when the client left before the answer; `route` is none, and `method` other, for those that we do not have.',
+    help: 'Requests, by route pattern. `status` is none if the client disconnected before the response; `route` is none, and `method` other, if unknown.',
     labels: ['method', 'route', 'status'],
   },
   syncline_server_http_request_seconds: {
     kind: 'histogram',
-    help: 'From the headers of a request to the end of its answer; event streams are left out.',
+    help: 'Time from the headers of a request to the end of its response, without event streams.',
     labels: ['route'],
   },
   syncline_server_live_pages: {
     kind: 'gauge',
-    help: 'Open pages of the dashboard. The limit is `livePagesMax`.',
+    help: 'Open dashboard pages. The limit is `livePagesMax`.',
   },
   syncline_server_grpc_calls_total: {
     kind: 'counter',
-    help: 'Ended calls, by method and status. CANCELLED includes those past their deadline and those with a message that is too large.',
+    help: 'Completed calls by method and status. CANCELLED includes calls past their deadline and calls with a message that is too large.',
     labels: ['method', 'status'],
   },
   syncline_server_grpc_call_seconds: {
     kind: 'histogram',
-    help: 'From the headers of a call to its status; calls that stream are left out.',
+    help: 'Time from the headers of a call to its status, without streaming calls.',
     labels: ['method'],
   },
 } as const satisfies MetricDefinitions;

@@ -1,13 +1,8 @@
 // Node's own servers (HTTP and gRPC need them), with the kernel's errors and one place for TLS.
 import type { Server, Socket } from 'node:net';
 import { type TLSSocket, type TlsOptions, Server as TlsServer } from 'node:tls';
-import {
-  type Address,
-  kernelLimits,
-  type Logger,
-  listenError,
-  TlsHandshakes,
-} from '@syncline/kernel';
+import { type Address, kernelLimits, type Logger } from '@syncline/kernel';
+import { listenError, TlsHandshakes } from '@syncline/kernel/node';
 import type { TlsCredentials } from './config/server-config.js';
 
 /** Resolves once it accepts, with the address that it got. Rejects with `unavailable`. */
@@ -18,7 +13,7 @@ export function listenOn(server: Server, address: Address, logger: Logger): Prom
     server.once('error', fail);
     server.listen(address.port, address.host, () => {
       server.off('error', fail);
-      // The system can fail to accept, for want of file descriptors; the listener goes on.
+      // Accepting can fail for lack of file descriptors; the listener keeps running.
       server.on('error', (error) => logger.warn('accept failed', { ...address, error }));
       const bound = server.address();
       const port = typeof bound === 'object' && bound !== null ? bound.port : address.port;
@@ -27,7 +22,7 @@ export function listenOn(server: Server, address: Address, logger: Logger): Prom
   });
 }
 
-/** With authorities configured a client must show a certificate that one of them has signed. */
+/** If CAs are configured, a client must present a certificate signed by one of them. */
 export function tlsServerOptions(
   material: TlsCredentials,
   protocol: 'h2' | 'http/1.1',
@@ -42,7 +37,7 @@ export function tlsServerOptions(
   };
 }
 
-/** One time for the whole handshake. Node's own starts anew with each byte. */
+/** One timeout for the whole handshake. Node's own starts over with each byte. */
 function limitHandshakes(server: TlsServer): void {
   const handshakes = new TlsHandshakes(kernelLimits.tlsHandshakeTimeoutMs.value);
   server.on('connection', (transport: Socket) => handshakes.begin(transport));

@@ -29,10 +29,10 @@ test('a limit of open files below what the connections may need is a warning', (
 });
 
 test('too few for the server itself is an error that says what to do', () => {
-  expect(() => warningsAt(limits(160))).toThrow(/may open 160 files, and a server needs 256/);
+  expect(() => warningsAt(limits(160))).toThrow(/may open only 160 files, but a server needs 256/);
 });
 
-test('no limit, or one that is not known, is none', () => {
+test('an unlimited or unknown limit is undefined', () => {
   expect(warningsAt(limits('unlimited'))).toEqual([]);
   expect(warningsAt('')).toEqual([]);
 });

@@ -1,8 +1,8 @@
 // Warns at start when the process may open fewer files than the settings allow connections, and refuses to start
 // with too few for the server itself.
 //
-// Without descriptors new connections are dropped, and files cannot be opened: checkpoints wait, and LevelDB fails for
-// good. Node raises the soft limit to the hard one by itself, so what is left is for the administrator.
+// Without descriptors new connections are dropped, and files cannot be opened: checkpoints wait, and LevelDB
+// fails permanently. Node raises the soft limit to the hard one itself, so the rest is up to the administrator.
 import { readFileSync } from 'node:fs';
 import { type Logger, SynclineError } from '@syncline/kernel';
 import type { ServerConfig } from './config/server-config.js';
@@ -22,7 +22,7 @@ export function warnOfFewOpenFiles(
   const needed = listeners.reduce((sum, name) => sum + config[name].connectionsMax, OWN_FILES);
   if (openFilesMax === undefined || openFilesMax >= needed) return;
   if (openFilesMax < OWN_FILES) {
-    const message = `this process may open ${openFilesMax} files, and a server needs ${OWN_FILES} for itself. Raise the limit: "ulimit -n 4096", or LimitNOFILE= in a systemd unit.`;
+    const message = `this process may open only ${openFilesMax} files, but a server needs ${OWN_FILES} for itself. Raise the limit: "ulimit -n 4096", or LimitNOFILE= in a systemd unit.`;
     throw new SynclineError('limit-exceeded', message, { details: { openFilesMax } });
   }
   const warning =

@@ -51,7 +51,7 @@ test('a slice without a store has one check', () => {
   expect(readiness.checks().map(({ name }) => name)).toEqual(['server', 'slice:toy']);
 });
 
-test('one log line, one gauge and one call per change, none while nothing changes', () => {
+test('one log line, one gauge update and one call per change, none without a change', () => {
   const { log, gauges, readiness, slice } = setup();
   let calls = 0;
   const stop = readiness.watch(() => {
@@ -73,6 +73,23 @@ test('one log line, one gauge and one call per change, none while nothing change
   readiness.look();
   expect(calls).toBe(2);
   expect(gauges.get('slice:toy')).toBe(1);
+});
+
+test('"server ready" is logged when every check passes, and again after a failure', () => {
+  const { log, readiness, slice } = setup();
+  const readyLines = () => log.filter(({ msg }) => msg === 'server ready').length;
+  slice.now = { kind: 'not-ready', reason: 'waiting for the first pull from a peer' };
+  readiness.look();
+  expect(readyLines()).toBe(0);
+  slice.now = { kind: 'ready' };
+  readiness.look();
+  readiness.look();
+  expect(readyLines()).toBe(1);
+  slice.now = { kind: 'not-ready', reason: 'diverged' };
+  readiness.look();
+  slice.now = { kind: 'ready' };
+  readiness.look();
+  expect(readyLines()).toBe(2);
 });
 
 test('draining makes the server and every slice not ready', () => {

@@ -1,7 +1,7 @@
 // Whether the server can do its work, as a list of named checks with reasons.
 //
-// /readyz and gRPC health ask at the moment of the question. Beside that a timer looks twice a second,
-// so that the log gets one line per change, the gauges are right and health watchers are told.
+// /readyz and gRPC health evaluate it on request. In addition a timer does so twice a second, so that each
+// change is logged, the gauges are right and health watchers are notified.
 import type { Clock, Logger, Metrics, StorageHealth, Timer } from '@syncline/kernel';
 import { serverLimits } from './limits.js';
 import type { ServerMetricName } from './metrics-list.js';
@@ -13,7 +13,7 @@ export interface Check {
   readonly ok: boolean;
   /** Lasts until a restart: /healthz fails too. */
   readonly isFatal: boolean;
-  /** Why not; or, of a check that holds, what is still worth knowing. */
+  /** Why it fails; or, for a check that passes, a remark. */
   readonly reason?: string;
 }
 
@@ -38,6 +38,7 @@ export class Readiness {
   readonly #seen = new Map<string, boolean>();
   readonly #watchers = new Set<() => void>();
   #timer: Timer | undefined;
+  #wasReady = false;
 
   constructor(deps: ReadinessDeps) {
     this.#deps = deps;
@@ -55,14 +56,14 @@ export class Readiness {
     return this.checks().every((check) => check.ok);
   }
 
-  /** Whether one slice can serve; unknown slices cannot. */
+  /** Whether a slice can serve; an unknown slice cannot. */
   isSliceReady(name: string): boolean {
     const slice = this.#slices.find((candidate) => candidate.name === name);
     if (slice === undefined || this.#deps.draining.aborted) return false;
     return checksOfSlice(slice).every((check) => check.ok);
   }
 
-  /** Calls back when a check may have changed. Returns the way to stop that. */
+  /** Calls back when a check may have changed. Returns a function that unsubscribes. */
   watch(watcher: () => void): () => void {
     this.#watchers.add(watcher);
     return () => this.#watchers.delete(watcher);
@@ -78,10 +79,11 @@ export class Readiness {
     this.#timer?.cancel();
   }
 
-  /** Compares with the last look, then tells the log, the gauges and the watchers. */
+  /** Compares with the previous result, then updates the log, the gauges and the watchers. */
   look(): void {
     let hasChanged = false;
-    for (const { name, ok, isFatal, reason } of this.checks()) {
+    const checks = this.checks();
+    for (const { name, ok, isFatal, reason } of checks) {
       const before = this.#seen.get(name);
       if (before === ok) continue;
       hasChanged = true;
@@ -90,10 +92,14 @@ export class Readiness {
       if (ok || isFatal || before !== undefined) this.#log(name, ok, reason);
       else this.#deps.logger.info('not ready yet', { check: name, reason });
     }
-    if (hasChanged) for (const watcher of this.#watchers) watcher();
+    if (!hasChanged) return;
+    const isReady = checks.every(({ ok }) => ok);
+    if (isReady && !this.#wasReady) this.#deps.logger.info('server ready');
+    this.#wasReady = isReady;
+    for (const watcher of this.#watchers) watcher();
   }
 
-  /** During a stop the checks fail as they should; that is no news. */
+  /** During a stop the checks are expected to fail, so that is not logged. */
   #log(check: string, ok: boolean, reason: string | undefined): void {
     if (ok) this.#deps.logger.debug('check holds', { check });
     else if (!this.#deps.draining.aborted) this.#deps.logger.warn('check fails', { check, reason });
@@ -129,7 +135,7 @@ function storageCheck(name: string, health: StorageHealth): Check {
     case 'full':
       return { name, ok: true, isFatal: false, reason: health.reason };
     case 'reopening':
-      return { name, ok: false, isFatal: false, reason: 'the store is being opened anew' };
+      return { name, ok: false, isFatal: false, reason: 'the store is being reopened' };
     case 'failed':
       return { name, ok: false, isFatal: true, reason: health.reason };
     case 'closed':

@@ -3,15 +3,13 @@ import { setMaxListeners } from 'node:events';
 import { createRequire } from 'node:module';
 import {
   type Clock,
-  createTcpNetwork,
-  createTlsNetwork,
   kernelLimits,
   type Logger,
   type Network,
   type Random,
   type SynclineError,
-  type TcpNetworkOptions,
 } from '@syncline/kernel';
+import { createTcpNetwork, createTlsNetwork, type TcpNetworkOptions } from '@syncline/kernel/node';
 import {
   createMesh,
   type Mesh,
@@ -32,6 +30,7 @@ import { serverMetrics } from './metrics-list.js';
 import { Readiness } from './readiness.js';
 import type { ServerIdentity } from './server-status.js';
 import type { Slice } from './slice.js';
+import { UnsentWatch } from './unsent-watch.js';
 import { readVersion } from './version.js';
 
 export interface ServerContext {
@@ -41,6 +40,7 @@ export interface ServerContext {
   readonly logger: Logger;
   readonly metrics: PromMetrics;
   readonly limits: LimitWatch;
+  readonly unsent: UnsentWatch;
   readonly readiness: Readiness;
   readonly isTokenRight: TokenCheck;
   readonly isMetricsTokenRight: TokenCheck | undefined;
@@ -86,7 +86,7 @@ export function createServerContext(
   ]);
   const limits = new LimitWatch({ ...deps, logger, metrics });
   const drain = new AbortController();
-  setMaxListeners(0, drain.signal); // every event stream listens; Node would take them for a leak
+  setMaxListeners(0, drain.signal); // every event stream adds a listener, which Node would report as a leak
   let fail: ServerContext['fail'] = () => {};
   const failed = new Promise<SynclineError>((resolve) => {
     fail = resolve;
@@ -105,6 +105,7 @@ export function createServerContext(
     logger,
     metrics,
     limits,
+    unsent: new UnsentWatch({ ...deps, limits }),
     drain,
     end: new AbortController(),
     draining: drain.signal,

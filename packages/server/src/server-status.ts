@@ -1,4 +1,4 @@
-// The document at /api/status: what this node is, what it serves and how it is.
+// The document at /api/status: the identity, the listeners and the health of this node.
 import type { Clock, StorageHealth } from '@syncline/kernel';
 import type { Mesh, PeerStatus } from '@syncline/mesh';
 import { z } from 'zod';
@@ -59,6 +59,7 @@ export const statusSchema = z.object({
       sinceMs: z.number(),
       silentMs: z.number().optional(),
       lagOperations: z.number(),
+      evictedOperations: z.number(),
       lagMs: z.number(),
       unackedOperations: z.number(),
       pendingOperations: z.number(),
@@ -89,7 +90,7 @@ export interface ServerIdentity {
 }
 
 export interface StatusSources {
-  /** Monotonic, unlike the moment that the identity names. */
+  /** Monotonic, unlike the start time in the identity. */
   readonly startedMonotonicMs: number;
   readonly clock: Clock;
   readonly identity: ServerIdentity;

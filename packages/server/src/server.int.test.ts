@@ -1,4 +1,4 @@
-// Start and stop of a whole server: what is open when, and what is left when something fails.
+// Start and stop of a whole server: what is open at each step, and what is left after a failure.
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -39,7 +39,7 @@ test('every listener that is used is announced as soon as it accepts', async () 
   expect(server.listeners.every(({ port }) => port > 0)).toBe(true);
 });
 
-test('data lies in one store per slice, and survives a restart', async () => {
+test('each slice has its own store, which survives a restart', async () => {
   await using directory = await makeTempDirectory('server');
   const settings = { dataDir: directory.path };
   for (const starts of [{ echo: 1 }, { echo: 2, second: 1 }, { echo: 3, second: 2 }]) {
@@ -56,7 +56,7 @@ test('data lies in one store per slice, and survives a restart', async () => {
   }
 });
 
-test('a second server on the same directory is told who has it', async () => {
+test('a second server on the same directory is refused, and the holder is named', async () => {
   await using directory = await makeTempDirectory('server');
   const settings = { dataDir: directory.path };
   await using _first = await startTestServer([], { settings });
@@ -78,7 +78,7 @@ test('a slice that does not start leaves nothing open', async () => {
 });
 
 test.each(['http', 'grpc', 'resp', 'mesh'] as const)(
-  'a taken %s port is named, and everything before it is undone',
+  'a %s port in use is reported, and everything started before is stopped',
   async (listener) => {
     await using holder = await startTestServer([]);
     const slice = new EchoSlice();
@@ -100,7 +100,7 @@ test.each(['http', 'grpc', 'resp', 'mesh'] as const)(
   },
 );
 
-test('beyond loopback without authentication nothing is even begun', async () => {
+test('outside loopback without authentication nothing is started', async () => {
   const slice = new EchoSlice();
   const settings = { listenHost: '0.0.0.0' };
   await expect(startTestServer([slice], { settings })).rejects.toMatchObject({
@@ -133,7 +133,7 @@ test('a stop drains: not ready, no new work, what is in flight is answered, slic
     checks: [{ name: 'server', ok: false, reason: 'the server is stopping' }, {}, {}, {}, {}],
   });
   expect((await fetch(`${url}/api/echo`)).status).toBe(503);
-  expect(await events.text()).toMatch(/^event: hello\n/); // ended in good order
+  expect(await events.text()).toMatch(/^event: hello\n/); // ended cleanly
   expect((await stream).error).toBeUndefined();
   await expect(openRawClient(server.port('resp'))).rejects.toThrow();
   await expect(openRawClient(server.port('grpc'))).rejects.toThrow();
@@ -162,7 +162,7 @@ test('a stop waits for an HTTP request though nothing else is in flight', async 
   expect(await stopped).toEqual({ inTime: true, failures: [] });
 });
 
-test('what does not finish in time is cut, and the slices still stop well', async () => {
+test('what does not finish in time is cut, and the slices still stop cleanly', async () => {
   const slice = new EchoSlice();
   const server = await startTestServer([slice], { settings: { shutdown: { graceMs: 1_500 } } });
   const grpc = createEchoClient(server.port('grpc'));
@@ -185,7 +185,7 @@ test('what does not finish in time is cut, and the slices still stop well', asyn
   grpc.close();
 });
 
-test('a slice that cannot go on tells the owner of the server, and /healthz until it is stopped', async () => {
+test('a slice that cannot continue is reported to the owner of the server, and by /healthz until it is stopped', async () => {
   const slice = new EchoSlice({ listeners: [] });
   const other = new EchoSlice({ name: 'second', listeners: [] });
   await using server = await startTestServer([slice, other]);
@@ -207,7 +207,7 @@ test('a slice that cannot go on tells the owner of the server, and /healthz unti
   expect(await server.stop()).toEqual({ inTime: true, failures: [] });
 });
 
-test('a slice that never stops is left behind, and the directory is free again', async () => {
+test('a slice that never stops is abandoned, and the directory is released', async () => {
   await using directory = await makeTempDirectory('server');
   const settings = { dataDir: directory.path, shutdown: { graceMs: 50 } };
   const stuck = new EchoSlice({ stopWhen: new Promise(() => undefined) });

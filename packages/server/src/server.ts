@@ -2,7 +2,7 @@
 //
 // Start, one after the other. A failure stops what has started, in reverse, and is thrown:
 //   1 the data directory is claimed    2 the slices, in the order given    3 the listeners that the
-//   slices use; HTTP last, so that whoever can ask it finds the others open    4 traffic: ready
+//   slices use; HTTP last, so that a client that can reach it finds the others open    4 traffic: ready
 //
 // Stop, in reverse and within `shutdown.graceMs`:
 //   4 not ready; the draining signal fires; all listeners take no new work and finish what is in
@@ -42,7 +42,7 @@ export interface ServerDeps {
 
 export interface RunningServer {
   readonly listeners: readonly ListeningAddress[];
-  /** Resolves when a slice cannot go on. The server still runs: stop it, then report the error. */
+  /** Resolves when a slice cannot continue. The server still runs: stop it, then report the error. */
   readonly failed: Promise<SynclineError>;
   /** Drains and stops everything within `shutdown.graceMs`. A second call joins the first. */
   stop(): Promise<StopReport>;
@@ -64,6 +64,7 @@ export async function startServer(
   const warning = exposureWarning(config, names, addresses);
   if (warning !== undefined) deps.logger.warn('configuration', { warning });
   const context = createServerContext(deps, config, slices);
+  context.logger.info('server starting', { version: context.identity.version });
   context.metrics.watchProcess();
   warnOfFewOpenFiles(context, config, names);
   const { graceMs } = config.shutdown;
@@ -77,7 +78,6 @@ export async function startServer(
   for (const part of [data, mesh, ...sliceParts, ...listenerParts, traffic]) {
     await lifecycle.start(undone(part, context.drain), graceMs);
   }
-  context.logger.info('server ready', { version: context.identity.version });
 
   let stopped: Promise<StopReport> | undefined;
   const stop = (): Promise<StopReport> => {
@@ -87,7 +87,7 @@ export async function startServer(
   return { listeners: context.listeners, failed: context.failed, stop };
 }
 
-/** Opened by a slice, and closed behind all of them, so that peers get the last changes. */
+/** Opened by a slice, and closed after all of them, so that peers get the last changes. */
 function meshPart({ mesh }: ServerContext): LifecyclePart {
   return {
     name: 'mesh',
@@ -126,7 +126,7 @@ function createListenerPart(
   return new ListenerPart({ open: () => OPEN_LISTENER[name](context, slices), opened }, name);
 }
 
-/** A failed start is also a stop: slices that have started hear it as they always do. */
+/** A failed start is also a stop: slices that have started are notified as usual. */
 function undone(part: LifecyclePart, drain: AbortController): LifecyclePart {
   return {
     name: part.name,

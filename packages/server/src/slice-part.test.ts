@@ -43,7 +43,7 @@ test('a failed start closes the store', async () => {
   expect(deps.storage.health()).toEqual({ kind: 'closed' });
 });
 
-test('the store is closed after the slice, also when it fails to stop', async () => {
+test('the store is closed after the slice, even if the slice fails to stop', async () => {
   const deps = depsOf();
   const part = new SlicePart(deps, new EchoSlice({ stopWhen: Promise.reject(new Error('stuck')) }));
   await part.start();
@@ -61,7 +61,7 @@ test('a status that throws is a check that fails, and is logged', async () => {
       throw new TypeError('boom');
     },
   });
-  expect(part.health()).toEqual({ kind: 'not-ready', reason: 'its status cannot be read' });
+  expect(part.health()).toEqual({ kind: 'not-ready', reason: 'status unavailable' });
   expect(log.at(-1)?.msg).toBe('status failed');
   await part.stop(new AbortController().signal);
 });

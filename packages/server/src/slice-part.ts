@@ -1,7 +1,7 @@
 // One slice in the server's lifecycle, together with its store.
 //
-// The store is opened when the slice asks for it and closed after the slice has stopped, whether or
-// not it started or stopped well.
+// The store is opened on request and closed after the slice has stopped, whether or not it started or stopped
+// successfully.
 import {
   assert,
   type Files,
@@ -79,14 +79,14 @@ export class SlicePart implements LifecyclePart, CheckedSlice {
     return { ...status, health: { kind: 'failed', reason: this.#failure.message } };
   }
 
-  /** A status that throws must not take /readyz and /api/status with it. */
+  /** A status that throws must not break /readyz and /api/status. */
   #ownStatus(): SliceStatus {
     if (this.#running === undefined) return notReady('starting');
     try {
       return this.#running.status();
     } catch (thrown) {
       this.#deps.logger.error('status failed', { error: thrown });
-      return notReady('its status cannot be read');
+      return notReady('status unavailable');
     }
   }
 
@@ -103,7 +103,7 @@ export class SlicePart implements LifecyclePart, CheckedSlice {
     return this.#storage;
   }
 
-  /** A slice that does not heed the end of the grace time is left behind, shortly after it. */
+  /** A slice that ignores the end of the grace period is abandoned shortly after it. */
   async #withinGrace(stopping: Promise<void>, signal: AbortSignal): Promise<void> {
     const overrun = new AbortController();
     const late = (async () => {

@@ -38,6 +38,6 @@ test.each([
       new EchoSlice({ name: 'two', listeners: ['resp'] }),
     ],
   ],
-])('slices that cannot live together are a bug', (slices) => {
+])('slices that conflict are a bug', (slices) => {
   expect(() => assertSlices(slices)).toThrow(AssertionError);
 });

@@ -1,4 +1,4 @@
-// The slices of one server taken together: which listeners they use, and whether they can live together.
+// The slices of one server taken together: which listeners they use, and whether they conflict.
 import { assert } from '@syncline/kernel';
 import type { ServerConfig } from './config/server-config.js';
 import type { ListenerName } from './listener.js';
@@ -20,7 +20,7 @@ export function usedListeners(
   return order.filter((listener) => used.has(listener) && !isOff[listener]);
 }
 
-/** Slices come from our own code, so that a wrong set is a bug. */
+/** Slices come from our own code, so an invalid set is a bug. */
 export function assertSlices(slices: readonly Slice[]): void {
   const names = slices.map((slice) => slice.name);
   assert(new Set(names).size === names.length, `slices have different names: ${names.join(', ')}`);

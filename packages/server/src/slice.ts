@@ -4,11 +4,11 @@
 // storage, time and configuration, opens the listeners that its contributions need, and moves bytes.
 //
 // Promises, in the order of a life:
-// - `start` is called once. When it resolves every contribution works; loading that takes long goes on
-//   behind a `not-ready` health. When it rejects the slice has freed what it took.
+// - `start` is called once. When it resolves every contribution works; long loading continues in the background
+// with a `not-ready` health. If it rejects, the slice has released its resources.
 // - No connection, call or request arrives before `start` has resolved.
-// - `deps.draining` fires when a stop begins. The slice then ends its long-lived streams in good order
-//   and soon; calls that have arrived are still answered.
+// - `deps.draining` fires when a stop begins. The slice then ends its long-lived streams cleanly and soon;
+// calls that have arrived are still answered.
 // - `stop` is called once, when no gRPC call, HTTP request or RESP session is left. The mesh still stands, so
 //   that peers get the last changes; the server closes it behind the slices. When `stop` resolves all that was
 //   acknowledged is as durable as promised. The signal means: the grace time is over, give up.
@@ -62,11 +62,11 @@ export interface SliceDeps {
   /** The slice's own directory, for one that keeps files instead of a store; undefined with `--memory`. */
   openFiles(): Promise<Files | undefined>;
   /**
-   * Ends the whole server in good order: the slice can neither go on nor mend itself, and going on would
-   * do harm. The first error is what the process ends with; a failed `start` rejects instead.
+   * Shuts the whole server down cleanly: the slice can neither continue nor recover, and continuing would do
+   * harm. The first error is what the process ends with; a failed `start` rejects instead.
    */
   fail(error: SynclineError): void;
-  /** Counts that one of the slice's limits was met. It shows in the log, /metrics and /api/status. */
+  /** Counts that one of the slice's limits was reached, for the log, /metrics and /api/status. */
   limitReached(limit: string): void;
 }
 
@@ -88,12 +88,12 @@ export interface RunningSlice {
 
 export interface SliceStatus {
   readonly health: SliceHealth;
-  /** Values for people and programs in /api/status. Plain JSON; no keys, elements or tokens. */
+  /** Values for /api/status. Plain JSON; no keys, elements or tokens. */
   readonly details: Readonly<Record<string, unknown>>;
 }
 
 /** `not-ready` may pass (loading, no peer yet); `failed` lasts until a restart, and /healthz says so. */
 export type SliceHealth =
-  | { readonly kind: 'ready' /** What is worth knowing all the same. */; readonly reason?: string }
+  | { readonly kind: 'ready' /** A remark although it is ready. */; readonly reason?: string }
   | { readonly kind: 'not-ready'; readonly reason: string }
   | { readonly kind: 'failed'; readonly reason: string };

@@ -20,7 +20,7 @@ interface Identity {
   readonly key?: string;
 }
 
-/** Sends a request that each listener answers, and gives back what came. Empty: refused. */
+/** Sends a request that each listener answers, and returns the reply. Empty: refused. */
 async function ask(server: TestServer, listener: 'http' | 'resp', identity: Identity) {
   const { ca } = certificates;
   await using client = await openRawClient(server.port(listener), { ca: ca.cert, ...identity });
@@ -65,7 +65,7 @@ describe('TLS', () => {
     expect(await call(server, {})).toBe('hello');
   });
 
-  test.each([...LISTENERS, 'grpc'] as const)('%s says nothing to plain bytes', async (listener) => {
+  test.each([...LISTENERS, 'grpc'] as const)('%s does not answer plain bytes', async (listener) => {
     await using client = await openRawClient(server.port(listener));
     client.send('GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n');
     await client.closed;
@@ -104,7 +104,7 @@ test('a client that never begins its handshake does not hold up a stop', async (
   await Promise.all(silent.map((client) => client.closed));
 });
 
-test('a handshake that trickles is cut on every listener, at the same time', async () => {
+test('a slow handshake is cut on every listener, at the same time', async () => {
   const { cert, key } = certificates.server;
   await using server = await startTestServer([new EchoSlice()], {
     credentials: { tls: { cert, key, ca: undefined } },
@@ -139,13 +139,16 @@ describe('mutual TLS', () => {
     expect(await ask(server, listener, certificates.client)).toBe(ANSWERS[listener]);
   });
 
-  test.each(LISTENERS)('%s refuses strangers and those without a certificate', async (listener) => {
-    expect(await ask(server, listener, {}).catch(() => '')).toBe('');
-    expect(await ask(server, listener, certificates.stranger).catch(() => '')).toBe('');
-    expect(await ask(server, listener, certificates.expired).catch(() => '')).toBe('');
-  });
+  test.each(LISTENERS)(
+    '%s refuses unknown certificates and those without a certificate',
+    async (listener) => {
+      expect(await ask(server, listener, {}).catch(() => '')).toBe('');
+      expect(await ask(server, listener, certificates.stranger).catch(() => '')).toBe('');
+      expect(await ask(server, listener, certificates.expired).catch(() => '')).toBe('');
+    },
+  );
 
-  test('gRPC takes a client with a certificate, and no other', async () => {
+  test('gRPC accepts a client with a certificate, and no other', async () => {
     expect(await call(server, certificates.client)).toBe('hello');
     expect(await call(server, {})).toBeUndefined();
     expect(await call(server, certificates.stranger)).toBeUndefined();

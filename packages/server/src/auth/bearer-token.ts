@@ -1,5 +1,5 @@
-// The bearer token of HTTP and gRPC. Both are compared as SHA-256 and in constant time, so that
-// neither content nor length of the right one can be learned by measuring.
+// The bearer token of HTTP and gRPC. Both are compared as SHA-256 and in constant time, so that timing reveals
+// neither its content nor its length.
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { SynclineError } from '@syncline/kernel';
 import type { Secret } from '../config/secret.js';
@@ -19,17 +19,15 @@ export function createTokenCheck(token: Secret | undefined): TokenCheck {
   };
 }
 
-/** For a call that the check refused. It may have sent none, or another one, or another scheme. */
+/** For a call that the check refused, with no token, a wrong one, or another scheme. */
 export function tokenError(authorization: string | undefined): SynclineError {
   const what =
-    authorization === undefined
-      ? 'a bearer token is needed'
-      : 'the authorization that was sent is not the right bearer token';
-  const next = 'Send "authorization: Bearer <token>" with the one in auth.token_file.';
+    authorization === undefined ? 'a bearer token is required' : 'the bearer token is wrong';
+  const next = 'Send "authorization: Bearer <token>" with the token in auth.token_file.';
   return new SynclineError('unauthenticated', `${what}. ${next}`);
 }
 
-/** For an address that has sent too many wrong passwords or tokens. */
+/** For an address that sent too many wrong passwords or tokens. */
 export function tooManyGuesses(): SynclineError {
   const message =
     'too many failed logins from this address. Check the token, wait a few seconds and try again.';

@@ -1,9 +1,9 @@
 // Wrong passwords and tokens per address, over all listeners and connections: a delay per answer alone is no limit
 // for a client that opens thousands of connections.
 //
-// Each address has a budget of wrong guesses that refills slowly. An address without budget is refused before its
-// password is looked at, so guessing further is no use; so are other clients at that address, for as long as it goes
-// on. An IPv6 address counts by its /64, which is what one customer is given.
+// Each address has a budget of wrong guesses that refills slowly. An address without budget is refused before
+// its password is checked, so further guessing is useless. Other clients at that address are refused too while
+// this lasts. IPv6 addresses are counted by their /64, which is what one customer is usually given.
 import type { Clock, Logger } from '@syncline/kernel';
 import type { LimitWatch } from '../limit-watch.js';
 import { serverLimits } from '../limits.js';
@@ -28,7 +28,7 @@ interface Guesses {
 
 export class GuessBudget {
   readonly #deps: GuessBudgetDeps;
-  /** The one that guessed longest ago comes first. */
+  /** The address with the oldest guess comes first. */
   readonly #byAddress = new Map<string, Guesses>();
 
   constructor(deps: GuessBudgetDeps) {
@@ -41,7 +41,7 @@ export class GuessBudget {
     return guesses !== undefined && this.#refilled(guesses).used > GUESSES_MAX - 1;
   }
 
-  /** A wrong password or token, or something as bad that weighs more. */
+  /** A wrong password or token, or other abuse with a higher weight. */
   failed(listener: ListenerName, address: string | undefined, weight = 1): void {
     const block = addressBlock(address);
     const nowMs = this.#deps.clock.monotonicMs();
@@ -58,7 +58,7 @@ export class GuessBudget {
     this.#deps.limits.reached('server', 'authGuessesPerAddressMax');
     if (guesses.hasLogged) return;
     guesses.hasLogged = true;
-    this.#deps.logger.warn('too many failed logins; the address is refused for now', {
+    this.#deps.logger.warn('too many failed logins; address blocked temporarily', {
       listener,
       address: block,
     });
@@ -73,7 +73,7 @@ export class GuessBudget {
   }
 }
 
-/** IPv4 as it is, also inside IPv6; IPv6 by its first 64 bits. */
+/** IPv4 in full, including IPv4-mapped IPv6; IPv6 by its first 64 bits. */
 export function addressBlock(address = ''): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
   if (mapped !== undefined || !address.includes(':')) return mapped ?? address;

@@ -6,8 +6,8 @@ import { OTHER_VARIABLES } from './settings-environment.js';
 
 const HEAD = `# Configuration
 
-Flags win over environment variables, these over the TOML file, and that over the defaults.
-\`syncline config show --origin\` prints every value that is in force and where it came from. The file
+Flags override environment variables, which override the TOML file, which overrides the defaults.
+\`syncline config show --origin\` prints every effective value and where it came from. The file
 is the one after \`--config\`, or in \`SYNCLINE_CONFIG\`; without either none is read. Unknown keys and
 unknown \`SYNCLINE_*\` variables are errors; an empty variable counts as not set. In a variable the items
 of a list are separated by commas. Names of files are relative to the working directory.

@@ -1,4 +1,4 @@
-// Reads a small file that the configuration names, and says clearly why it cannot.
+// Reads a small file that the configuration names, and explains why it cannot be read.
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { SynclineError } from '@syncline/kernel';
 import { serverLimits } from '../limits.js';
@@ -17,7 +17,7 @@ const REASONS: Readonly<Record<string, string>> = {
   EISDIR: 'it is a directory',
 };
 
-/** `what` opens the error: `tls.key_file (from syncline.toml)`. */
+/** `what` starts the error message: `tls.key_file (from syncline.toml)`. */
 export function readInputFile(
   path: string,
   what: string,
@@ -38,7 +38,7 @@ export function readInputFile(
   }
 }
 
-/** Goes by no size: a pipe, as `<(command)` gives one, shows 0, and a device may never end. */
+/** Does not rely on the file size: a pipe, as from `<(command)`, reports 0, and a device may never end. */
 function readStart(path: string, bytesMax: number): { bytes: Buffer; mode: number } {
   const file = openSync(path, 'r');
   try {
@@ -58,7 +58,7 @@ function readStart(path: string, bytesMax: number): { bytes: Buffer; mode: numbe
 function tooLarge(path: string, what: string, bytesMax: number): SynclineError {
   return new SynclineError(
     'invalid-argument',
-    `${what}: ${path} is larger than ${bytesMax} bytes. It is probably not the file that was meant.`,
+    `${what}: ${path} is larger than ${bytesMax} bytes. It is probably the wrong file.`,
     { details: { file: path } },
   );
 }

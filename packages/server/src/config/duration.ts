@@ -1,4 +1,4 @@
-// A span of time as people write it in a setting: a whole number and its unit, `7d`, or `never`.
+// A duration as written in a setting: an integer and its unit, `7d`, or `never`.
 
 const UNIT_MS = { s: 1_000, min: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 

@@ -61,7 +61,7 @@ const cases: readonly [ListenerName, Partial<ServerCredentials>, 'open' | 'refus
   ['mesh', { tls: mutual }, 'open'],
 ];
 
-test.each(cases)('beyond loopback %s with %o is %s', (listener, given, expected) => {
+test.each(cases)('outside loopback %s with %o is %s', (listener, given, expected) => {
   const check = () => checkExposure(configOf('0.0.0.0', given), [listener]);
   if (expected === 'open') check();
   else expect(check).toThrow(/refusing to listen on 0\.0\.0\.0 without authentication/);
@@ -77,7 +77,7 @@ test('beyond loopback a secret has at least 16 characters, and a short one is no
   check('0.0.0.0', 16)();
   check('127.0.0.1', 1)();
   expect(check('0.0.0.0', 15)).toThrow(
-    'refusing to listen on 0.0.0.0: the bearer token has fewer than 16 characters and can be guessed.',
+    'refusing to listen on 0.0.0.0: the bearer token has fewer than 16 characters and could be guessed.',
   );
   expect(check('0.0.0.0', 15)).not.toThrow(/xxx/);
 });

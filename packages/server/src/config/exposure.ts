@@ -7,7 +7,7 @@ import type { ListenerName } from '../listener.js';
 import { SECRETS } from './secret-list.js';
 import type { ServerConfig } from './server-config.js';
 
-/** What a network can try is guessed, if it is short. */
+/** A short secret could be guessed over the network. */
 export const SECRET_CHARACTERS_MIN = 16;
 
 /**
@@ -33,7 +33,7 @@ export function exposureWarning(
   if (!config.insecureListen || addresses.every(isLoopback)) return undefined;
   const open = listeners.filter((listener) => NEEDS[listener](config) !== undefined);
   if (open.length === 0) return undefined;
-  return `insecure_listen is set: ${open.join(', ')} on ${config.listenHost} can be used by anyone who reaches the port. Use it on closed networks only.`;
+  return `insecure_listen is set: ${open.join(', ')} on ${config.listenHost} can be used by anyone who can reach the port. Use this on closed networks only.`;
 }
 
 /** The addresses that a listen host stands for. Rejects with `invalid-argument` for a name that has none. */
@@ -46,7 +46,7 @@ export async function resolveListenHost(
   try {
     return (await resolve(host)).map(({ address }) => address);
   } catch (cause) {
-    const message = `listen_host is "${host}", and that name has no address. Use an address such as 127.0.0.1, or 0.0.0.0 for all.`;
+    const message = `listen_host is "${host}", which does not resolve to an address. Use an address such as 127.0.0.1, or 0.0.0.0 for all.`;
     throw new SynclineError('invalid-argument', message, {
       details: { field: 'listen_host' },
       cause,
@@ -60,7 +60,7 @@ function checkAuthentication(config: ServerConfig, listeners: readonly ListenerN
     return what === undefined ? [] : [{ listener, what }];
   });
   if (missing.length === 0) return;
-  // HTTP and gRPC lack the same: say it once.
+  // HTTP and gRPC need the same: mention it once.
   const wants = [...new Set(missing.map(({ what }) => what))].map((what) => {
     const names = missing.filter((one) => one.what === what).map(({ listener }) => listener);
     return `${names.join(' and ')} need${names.length === 1 ? 's' : ''} ${what}`;
@@ -79,7 +79,7 @@ function checkLengths({ credentials, listenHost }: ServerConfig): void {
     if (length === undefined || length >= SECRET_CHARACTERS_MIN) continue;
     throw new SynclineError(
       'invalid-argument',
-      `refusing to listen on ${listenHost}: ${what} has fewer than ${SECRET_CHARACTERS_MIN} characters and can be guessed. Make one with "openssl rand -hex 32".`,
+      `refusing to listen on ${listenHost}: ${what} has fewer than ${SECRET_CHARACTERS_MIN} characters and could be guessed. Create one with "openssl rand -hex 32".`,
       { details: { field: fileKey } },
     );
   }
@@ -89,7 +89,7 @@ const TLS = 'TLS (set tls.cert_file and tls.key_file)';
 const TOKEN =
   'a token (set auth.token_file or SYNCLINE_TOKEN) or client certificates (set tls.ca_file)';
 
-/** What a listener lacks, in words; undefined when it may be opened to the network. */
+/** What a listener lacks, as text; undefined if it may be exposed to the network. */
 const NEEDS: Readonly<Record<ListenerName, (config: ServerConfig) => string | undefined>> = {
   http: needsOfRequests,
   grpc: needsOfRequests,

@@ -1,4 +1,4 @@
-// The configuration against real files: secrets and TLS files that are right, wrong, or not there.
+// The configuration with real files: secrets and TLS files that are right, wrong, or missing.
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -39,7 +39,7 @@ function tlsOf(cert: string, key: string, ca?: string) {
   return loadConfig({ environment });
 }
 
-test('a token is read from its file without the line end, and shows nowhere', () => {
+test('a token is read from its file without the line end, and is shown nowhere', () => {
   const file = write('token', 's3cret-token\n');
   const { config, warnings } = loadConfig({ environment: { SYNCLINE_TOKEN_FILE: file } });
   expect(config.credentials.token?.reveal()).toBe('s3cret-token');
@@ -75,7 +75,9 @@ test('secrets that cannot be used are refused and not shown', () => {
   expect(refusal(write('empty', '\n'))).toThrow(
     `${at('empty')} is empty. It must hold the mesh secret.`,
   );
-  expect(refusal(write('blank', 'two words'))).toThrow(/^the mesh secret in .*blank has blanks/);
+  expect(refusal(write('blank', 'two words'))).toThrow(
+    /^the mesh secret in .*blank contains blanks/,
+  );
   expect(refusal(write('blank', 'two words'))).not.toThrow(/two words/);
   expect(refusal(at('missing'))).toThrow(
     `mesh.secret_file (from SYNCLINE_MESH_SECRET_FILE): cannot read ${at('missing')} (no such file).`,
@@ -83,7 +85,7 @@ test('secrets that cannot be used are refused and not shown', () => {
   expect(refusal(directory)).toThrow(/cannot read .* \(it is a directory\)/);
 });
 
-test('a secret may have as many bytes as its limit, and not one more', () => {
+test('a secret may be as long as its limit, and not one byte longer', () => {
   const bytesMax = serverLimits.secretFileBytesMax.value;
   const load = (text: string) =>
     loadConfig({ environment: { SYNCLINE_TOKEN_FILE: write('long', text) } }).config.credentials
@@ -144,7 +146,7 @@ test('the configuration file is named by the flag or by its variable', () => {
   );
 });
 
-test('a file without an end is read no further than its limit; an empty device is an empty file', () => {
+test('an endless file is read no further than the limit; an empty device is an empty file', () => {
   expect(() => loadConfig({ file: '/dev/zero', environment: {} })).toThrow(
     'the configuration: /dev/zero is larger than 1048576 bytes.',
   );

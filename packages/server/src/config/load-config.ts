@@ -21,11 +21,11 @@ export interface LoadedConfig {
   readonly config: ServerConfig;
   /** Every setting with its origin. */
   readonly list: ResolvedList;
-  /** For people: what works but should be mended. */
+  /** For the operator: what works but should be fixed. */
   readonly warnings: readonly string[];
 }
 
-/** The settings alone, without reading the files that they name. */
+/** Only the settings, without reading the files that they name. */
 export function loadSettings(sources: ConfigSources): ResolvedSettings {
   const { environment, flags = new Map<string, FlagValue>() } = sources;
   const { SYNCLINE_CONFIG: named } = environment;
@@ -43,6 +43,7 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   const respPassword = readSecret(SECRETS.respPassword, list, sources.environment);
   const meshSecret = readSecret(SECRETS.meshSecret, list, sources.environment);
   const redisPassword = readSecret(SECRETS.fairRedisPassword, list, sources.environment);
+  const postgresUrl = readSecret(SECRETS.jobsPostgresUrl, list, sources.environment);
   const credentials = {
     tls,
     token: token.secret,
@@ -50,8 +51,9 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
     respPassword: respPassword.secret,
     meshSecret: meshSecret.secret,
     fairRedisPassword: redisPassword.secret,
+    jobsPostgresUrl: postgresUrl.secret,
   };
-  const secrets = [token, metricsToken, respPassword, meshSecret, redisPassword];
+  const secrets = [token, metricsToken, respPassword, meshSecret, redisPassword, postgresUrl];
   return {
     config: { ...settings, credentials },
     list,

@@ -1,4 +1,4 @@
-// A name with one slip of the finger leads back to the name that was meant.
+// A name with one typing error is matched to the intended name.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { nearestName } from './nearest-name.js';
@@ -17,11 +17,11 @@ const slips: Record<string, Slip> = {
   'another case': (name) => name.toUpperCase(),
 };
 
-test.each(Object.entries(slips))('%s is seen through', (_, slip) => {
+test.each(Object.entries(slips))('%s: the intended name is found', (_, slip) => {
   fc.assert(
     fc.property(fc.constantFrom(...keys), fc.nat(), (key, seed) => {
       const nearest = nearestName(slip(key, seed % key.length), keys);
-      // A slip can make another real key of it: `grpc.port` from `rpc.port` is as near as any.
+      // A typing error can produce another valid key: `grpc.port` is as close to `rpc.port` as any.
       expect(nearest).toBeDefined();
       const isOneStepOff = nearest === key || keys.includes(slip(key, seed % key.length));
       expect(isOneStepOff).toBe(true);
@@ -29,19 +29,19 @@ test.each(Object.entries(slips))('%s is seen through', (_, slip) => {
   );
 });
 
-test('whole words that are missing are seen through', () => {
+test('names with whole words missing are matched', () => {
   expect(nearestName('tls.cert', keys)).toBe('tls.cert_file');
   expect(nearestName('port', keys)).toBe('http.port');
   expect(nearestName('--port', ['--help', '--http-port'])).toBe('--http-port');
 });
 
-test('what all names begin with does not make them alike', () => {
+test('a common prefix does not make names similar', () => {
   expect(nearestName('SYNCLINE_FOO', ['SYNCLINE_URL', 'SYNCLINE_MEMORY'])).toBeUndefined();
   expect(nearestName('--memory', ['--help', '--http-port'])).toBeUndefined();
   expect(nearestName('help', ['serve', 'dev', 'status'])).toBeUndefined();
 });
 
-test('a name unlike all others gets no guess', () => {
+test('a name unlike all others gets no suggestion', () => {
   expect(nearestName('completely.different', keys)).toBeUndefined();
   expect(nearestName('', keys)).toBeUndefined();
 });

@@ -2,8 +2,8 @@
 //
 // A known name of which whole words are missing comes first: `auth.token` for `auth.token_file`, `port`
 // for `http.port`. Else the distance decides: inserted, removed, replaced and swapped neighbouring
-// letters. Beyond a third of the name's length a guess would mislead, and none is made. What all names
-// begin with, like `--`, tells nothing and does not count.
+// letters. If it exceeds a third of the name's length, a suggestion would mislead, and none is made. A prefix
+// that all names share, such as `--`, is ignored.
 
 export function nearestName(name: string, known: Iterable<string>): string | undefined {
   const names = [...known];

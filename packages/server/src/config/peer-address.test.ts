@@ -19,6 +19,6 @@ test.each([
   '2@::1:7403',
   '2@ho st:7403',
   ' 2@host:7403',
-])('%j is no peer', (text) => {
+])('%j is not a peer', (text) => {
   expect(parsePeerAddress(text)).toBeUndefined();
 });

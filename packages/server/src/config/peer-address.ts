@@ -7,7 +7,7 @@ export interface PeerAddress {
   readonly port: number;
 }
 
-/** An IPv6 address stands in brackets, as in a URL: `2@[::1]:7413`. */
+/** An IPv6 address is written in brackets, as in a URL: `2@[::1]:7413`. */
 const PEER = /^(\d{1,5})@(?:\[([0-9A-Fa-f:.]+)\]|([^\s@:[\]]+)):(\d{1,5})$/;
 
 export function parsePeerAddress(text: string): PeerAddress | undefined {

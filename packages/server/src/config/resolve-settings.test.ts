@@ -71,19 +71,19 @@ test('peers come from a list, a comma separated variable or a repeated flag', ()
   }
 });
 
-test('this node in the list of peers is passed over', () => {
+test('this node is skipped in the list of peers', () => {
   const flags = { node_id: '2', 'mesh.peers': ['1@a:7403', '2@b:7403'] };
   expect(resolve({ flags }).settings.mesh.peers.map(({ nodeId }) => nodeId)).toEqual([1]);
 });
 
-test('memory and a directory: the stronger source is meant', () => {
+test('memory and a directory: the stronger source wins', () => {
   const file = 'data_dir = "/var/lib/syncline"';
   expect(resolve({ file, flags: { memory: true } }).settings.memory).toBe(true);
   const over = resolve({ file: 'memory = true', flags: { data_dir: '/data' } }).settings;
   expect(over).toMatchObject({ memory: false, dataDir: '/data' });
 });
 
-/** What was given, and the line that the user sees. The whole file is reviewed as text. */
+/** The input, and the line that the user sees. The whole file is reviewed as text. */
 const WRONG: readonly Given[] = [
   { flags: { 'http.port': '99999' } },
   { flags: { 'http.port': 'http' } },
@@ -127,15 +127,15 @@ const WRONG: readonly Given[] = [
   { file: 'node_id = 1\nnode_id = 2' },
 ];
 
-test('what is wrong is said in one line that names key, value, origin and what is allowed', async () => {
+test('an error is one line that names key, value, origin and what is allowed', async () => {
   const lines = WRONG.map((given) => `${describe(given)}\n  ${refusal(given)}\n`);
   await expect(lines.join('\n')).toMatchFileSnapshot('../../testdata/config-errors.txt');
 });
 
-test('keys that stand too deep are refused before anything walks through them', () => {
+test('keys nested too deeply are refused before anything traverses them', () => {
   const deep = Array.from({ length: 20_000 }, () => 'a').join('.');
   for (const file of [`${deep} = 1`, `http.port.${deep} = 1`, `mesh.peers = [{ ${deep} = 1 }]`])
-    expect(refusal({ file })).toMatch(/: keys stand within each other more than 16 deep\./);
+    expect(refusal({ file })).toMatch(/: keys are nested more than 16 deep\./);
 });
 
 function refusal(given: Given): string {

@@ -1,5 +1,5 @@
-// Puts the sources over each other (flags over environment over file over defaults), checks every
-// value, and remembers where each came from. Pure: texts in, settings out.
+// Merges the sources (flags over environment over file over defaults), checks every value, and records where
+// each came from. Pure: texts in, settings out.
 import { assert } from '@syncline/kernel';
 import { type ResolvedList, type ResolvedSetting, wrongValueError } from './resolved-setting.js';
 import { SETTING_LIST, type SettingEntry } from './setting-list.js';

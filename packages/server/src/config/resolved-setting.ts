@@ -5,7 +5,7 @@ import { describeOrigin, type SettingOrigin } from './setting-origin.js';
 
 export interface ResolvedSetting {
   readonly entry: SettingEntry;
-  /** As written, before peers and the like are taken apart; undefined when nothing is set. */
+  /** As written, before parsing; undefined when nothing is set. */
   readonly value: unknown;
   readonly origin: SettingOrigin;
 }
@@ -25,7 +25,7 @@ export function wrongValueError(setting: ResolvedSetting, wrong: unknown): Syncl
   const verb = wrong === setting.value ? 'is' : 'holds';
   return new SynclineError(
     'invalid-argument',
-    `${key} ${verb} ${JSON.stringify(wrong)} (from ${origin}); allowed is ${meta.allowed}.`,
+    `${key} ${verb} ${JSON.stringify(wrong)} (from ${origin}); expected ${meta.allowed}.`,
     { details: { field: key, value: wrong, origin } },
   );
 }

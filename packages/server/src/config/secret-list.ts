@@ -8,7 +8,7 @@ export interface SecretSource {
   readonly env: string;
   /** The setting that names its file. */
   readonly fileKey: string;
-  /** Whether clients must show it to us. One that we show to others is theirs to judge. */
+  /** Whether clients authenticate to us with it. A secret that we send to others is theirs to judge. */
   readonly isAskedHere: boolean;
 }
 
@@ -38,9 +38,15 @@ export const SECRETS = {
     isAskedHere: true,
   },
   fairRedisPassword: {
-    what: 'the password of Redis',
+    what: 'the Redis password',
     env: 'SYNCLINE_FAIR_REDIS_PASSWORD',
     fileKey: 'fair.redis.password_file',
+    isAskedHere: false,
+  },
+  jobsPostgresUrl: {
+    what: 'the PostgreSQL URL',
+    env: 'SYNCLINE_JOBS_POSTGRES_URL',
+    fileKey: 'jobs.postgres.url_file',
     isAskedHere: false,
   },
 } as const satisfies Readonly<Record<string, SecretSource>>;

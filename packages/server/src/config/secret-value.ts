@@ -22,7 +22,7 @@ export function readSecret(
   const setting = findSetting(list, source.fileKey);
   const direct = environment[source.env];
   if (direct !== undefined && direct !== '') {
-    // The variable is stronger than the TOML file; beside the other variable neither is.
+    // The variable overrides the TOML file; neither variable overrides the other.
     if (setting.origin.kind === 'environment')
       throw invalid(source, `${source.env} and ${setting.entry.env} are both set. Unset one.`);
     return { secret: checkSecret(direct, source, source.env), warnings: [] };
@@ -36,13 +36,13 @@ export function readSecret(
   return { secret, warnings: file.isWorldReadable ? [warning] : [] };
 }
 
-/** Printable ASCII without blanks: the one form that a header, AUTH and a shell all pass unchanged. */
+/** Printable ASCII without blanks: the only form that a header, AUTH and a shell all pass on unchanged. */
 function checkSecret(text: string, source: SecretSource, place: string): Secret {
   if (text === '') throw invalid(source, `${place} is empty. It must hold ${source.what}.`);
   if (!/^[!-~]+$/.test(text))
     throw invalid(
       source,
-      `${source.what} in ${place} has blanks, line breaks or characters beyond ASCII. Use a text like the output of "openssl rand -hex 32".`,
+      `${source.what} in ${place} contains blanks, line breaks or non-ASCII characters. Use a string like the output of "openssl rand -hex 32".`,
     );
   return new Secret(text);
 }

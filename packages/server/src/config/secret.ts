@@ -1,5 +1,5 @@
-// A value that must not reach a log, an error or a screen. It shows itself as `***` wherever a value
-// is turned into text by accident; only `reveal` gives it out.
+// A value that must not reach a log, an error or a screen. It prints as `***` wherever it is converted to text
+// by accident; only `reveal` returns it.
 import { inspect } from 'node:util';
 
 const HIDDEN = '***';

@@ -20,6 +20,7 @@ export interface ServerCredentials {
   readonly respPassword: Secret | undefined;
   readonly meshSecret: Secret | undefined;
   readonly fairRedisPassword: Secret | undefined;
+  readonly jobsPostgresUrl?: Secret | undefined;
 }
 
 export interface ServerConfig extends ServerSettings {

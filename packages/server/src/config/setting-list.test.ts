@@ -33,7 +33,7 @@ test('every default is a value that the schema allows, and every help is a sente
     shutdown: {},
     sets: {},
     fair: { redis: {} },
-    jobs: { firestore: {}, retention: {} },
+    jobs: { firestore: {}, postgres: {}, retention: {} },
   };
   expect(settingsSchema.safeParse(sections).success).toBe(true);
   for (const { meta } of SETTING_LIST) expect(meta.help).toMatch(/^(gRPC|[A-Z]).*\.$/);

@@ -1,5 +1,5 @@
 // The settings as a flat list, made from the schema: for each its key, its environment variable, its
-// flag, its default. Whoever reads, checks, shows or documents settings goes through this list.
+// flag, its default. Code that reads, checks, shows or documents settings uses this list.
 
 import { assert } from '@syncline/kernel';
 import { z } from 'zod';

@@ -5,7 +5,7 @@ import { compareOrigins, describeOrigin } from './setting-origin.js';
 import type { ServerSettings } from './settings-schema.js';
 
 /**
- * `memory` and `data_dir` exclude each other. Across sources the stronger one is meant: `--memory`
+ * `memory` and `data_dir` exclude each other. Across sources the stronger one wins: `--memory`
  * overrides a directory in the file, and `--data-dir` a `memory = true`. Within one source it is
  * an error.
  */
@@ -18,7 +18,7 @@ export function chooseDataPlace(list: ResolvedList): ResolvedList {
     const [one, other] = [memory.origin, dataDir.origin].map(describeOrigin);
     throw invalid(
       'data_dir',
-      `memory (${one}) and data_dir (${other}) exclude each other. Give one.`,
+      `memory (${one}) and data_dir (${other}) are mutually exclusive. Set only one.`,
     );
   }
   const loser = winner > 0 ? dataDir : memory;
@@ -36,7 +36,7 @@ export function checkTogether(settings: ServerSettings, list: ResolvedList): voi
   const origin = describeOrigin(findSetting(list, 'mesh.peers').origin);
   throw invalid(
     'mesh.peers',
-    `mesh.peers names node ${twice} twice (from ${origin}). Each node has its own id.`,
+    `mesh.peers names node ${twice} twice (from ${origin}). Node ids must be unique.`,
   );
 }
 
@@ -60,23 +60,23 @@ function checkFairStore({ fair: { store, redis } }: ServerSettings, list: Resolv
     if (store !== 'redis') return;
     throw invalid(
       'fair.redis.url',
-      'fair.store is "redis" but fair.redis.url is not set. Set it to where Redis is, like "redis://127.0.0.1:6379".',
+      'fair.store is "redis" but fair.redis.url is not set. Set it to the address of Redis, such as "redis://127.0.0.1:6379".',
     );
   }
   const url = URL.canParse(redis.url) ? new URL(redis.url) : undefined;
   if (url?.password || url?.username)
     throw invalid(
       'fair.redis.url',
-      `fair.redis.url (from ${describeOrigin(origin)}) holds a user or a password. Write the password into a file of its own and name that by fair.redis.password_file, or set SYNCLINE_FAIR_REDIS_PASSWORD.`,
+      `fair.redis.url (from ${describeOrigin(origin)}) contains a user or a password. Put the password into a separate file and set fair.redis.password_file to it, or set SYNCLINE_FAIR_REDIS_PASSWORD.`,
     );
   if (url !== undefined && isRedisUrl(url)) return;
   throw invalid(
     'fair.redis.url',
-    `fair.redis.url is ${JSON.stringify(redis.url)} (from ${describeOrigin(origin)}); allowed is redis://HOST:PORT or rediss://HOST:PORT, with /DATABASE after it for another database than 0.`,
+    `fair.redis.url is ${JSON.stringify(redis.url)} (from ${describeOrigin(origin)}); expected redis://HOST:PORT or rediss://HOST:PORT, optionally followed by /DATABASE.`,
   );
 }
 
-/** Project ids of Google Cloud: 6 to 30 lower-case letters, digits and hyphens; a domain may stand before them. */
+/** Project ids of Google Cloud: 6 to 30 lower-case letters, digits and hyphens; a domain may precede them. */
 const PROJECT_ID = /^(?:[a-z0-9.-]{1,64}:)?[a-z][a-z0-9-]{4,28}[a-z0-9]$/;
 
 function checkJobStore({ jobs: { store, firestore } }: ServerSettings, list: ResolvedList): void {
@@ -93,7 +93,7 @@ function checkJobStore({ jobs: { store, firestore } }: ServerSettings, list: Res
   const { entry, origin } = findSetting(list, field);
   throw invalid(
     field,
-    `${field} is ${JSON.stringify(projectId)} (from ${describeOrigin(origin)}); allowed is ${entry.meta.allowed}.`,
+    `${field} is ${JSON.stringify(projectId)} (from ${describeOrigin(origin)}); expected ${entry.meta.allowed}.`,
   );
 }
 

@@ -1,7 +1,7 @@
-// How one setting is declared: a zod schema for its value, with what people must know beside it.
+// How one setting is declared: a zod schema for its value, with its documentation beside it.
 //
 // The declaration is the single source. Its place in the schema gives the TOML key and the name of
-// the environment variable; default, range, help and flag stand here; docs/CONFIG.md, `config show`,
+// the environment variable; default, range, help and flag are declared here; docs/CONFIG.md, `config show`,
 // the flags of `serve` and every error text are made from it.
 import { z } from 'zod';
 import { DURATION } from './duration.js';
@@ -16,7 +16,7 @@ export interface SettingDescription {
 }
 
 export interface SettingMeta extends SettingDescription {
-  /** What is allowed, in words that end an error: `a whole number from 0 to 65535`. */
+  /** What is allowed, in words that end an error: `an integer from 0 to 65535`. */
   readonly allowed: string;
   /** From the text of a flag or variable to a value for the schema, which then checks it. */
   readonly parse: (text: string) => unknown;
@@ -36,7 +36,7 @@ export function integerSetting(range: IntegerRange, description: SettingDescript
   const schema = z.int().min(range.min).max(range.max).default(range.default);
   return schema.register(settingMeta, {
     ...description,
-    allowed: `a whole number from ${range.min} to ${range.max}`,
+    allowed: `an integer from ${range.min} to ${range.max}`,
     parse: (text) => (/^-?\d+$/.test(text) ? Number(text) : text),
     isList: false,
   });
@@ -65,7 +65,7 @@ export function textSetting(byDefault: string, description: SettingDescription) 
     .default(byDefault)
     .register(settingMeta, {
       ...description,
-      allowed: 'text that is not empty',
+      allowed: 'a non-empty string',
       parse: (text) => text,
       isList: false,
     });
@@ -93,7 +93,7 @@ export function durationSetting(byDefault: string, description: SettingDescripti
     .default(byDefault)
     .register(settingMeta, {
       ...description,
-      allowed: 'a whole number with s, min, h or d, like 90s or 7d; or never',
+      allowed: 'an integer with s, min, h or d, such as 90s or 7d; or never',
       parse: (text) => text,
       isList: false,
     });
@@ -118,7 +118,7 @@ export function fileSetting(description: SettingDescription) {
     .optional()
     .register(settingMeta, {
       ...description,
-      allowed: 'the name of a file',
+      allowed: 'a file name',
       parse: (text) => text,
       isList: false,
     });

@@ -9,9 +9,10 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Read by the command line itself, not by the server; each with its effect. */
 export const OTHER_VARIABLES = {
-  SYNCLINE_CONFIG: 'The TOML file, where `--config` names none.',
-  SYNCLINE_URL: 'The server that `status`, `jobs` and `fair top` ask, where `--url` names none.',
-  SYNCLINE_DEBUG: 'Anything but `0`: an error comes with its stack, as with `--debug`.',
+  SYNCLINE_CONFIG: 'The TOML file, if `--config` is not given.',
+  SYNCLINE_URL:
+    'The server that `status`, `jobs` and `fair top` connect to, if `--url` is not given.',
+  SYNCLINE_DEBUG: 'Any value other than `0` prints stack traces of errors, like `--debug`.',
 } as const;
 
 export function parseSettingsEnvironment(environment: Environment): ReadonlyMap<string, unknown> {
@@ -49,7 +50,7 @@ function checkNames(environment: Environment): void {
   for (const [name, value] of Object.entries(environment)) {
     if (!name.startsWith('SYNCLINE_') || known.has(name)) continue;
     if (isServiceVariable(name, value)) continue;
-    const hint = suggestion(name, known) || ' Unset it, or see docs/CONFIG.md for the names.';
+    const hint = suggestion(name, known) || ' Unset it, or see docs/CONFIG.md for the valid names.';
     throw new SynclineError('invalid-argument', `unknown environment variable ${name}.${hint}`, {
       details: { field: name },
     });

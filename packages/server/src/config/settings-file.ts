@@ -11,7 +11,7 @@ const SECTIONS: ReadonlySet<string> = new Set(
   [...KEYS].filter((key) => key.includes('.')).map((key) => key.slice(0, key.lastIndexOf('.'))),
 );
 
-/** No setting stands nearly as deep. What is deeper would take the stack of whoever walks through it. */
+/** No setting is nested nearly as deep. Deeper nesting could exhaust the stack of code that traverses it. */
 const DEPTH_MAX = 16;
 
 export function parseSettingsFile(text: string, file: string): ReadonlyMap<string, unknown> {
@@ -30,7 +30,7 @@ function parseToml(text: string, file: string): Record<string, unknown> {
     const reason = thrown.message.split('\n')[0]?.replace('Invalid TOML document: ', '');
     throw new SynclineError(
       'invalid-argument',
-      `${file}:${thrown.line}:${thrown.column}: this is not TOML: ${reason}`,
+      `${file}:${thrown.line}:${thrown.column}: invalid TOML: ${reason}`,
       { details: { file, line: thrown.line, column: thrown.column }, cause: thrown },
     );
   }
@@ -65,7 +65,7 @@ function isTable(value: unknown): value is Record<string, unknown> {
 function tooDeep(file: string): SynclineError {
   return new SynclineError(
     'invalid-argument',
-    `${file}: keys stand within each other more than ${DEPTH_MAX} deep. See "syncline config show" for those that exist.`,
+    `${file}: keys are nested more than ${DEPTH_MAX} deep. See "syncline config show" for the valid keys.`,
     { details: { file } },
   );
 }
@@ -73,7 +73,7 @@ function tooDeep(file: string): SynclineError {
 function notASection(key: string, file: string): SynclineError {
   return new SynclineError(
     'invalid-argument',
-    `${file}: "${key}" is a section. Write [${key}] on a line of its own, and its keys below.`,
+    `${file}: "${key}" is a section. Write [${key}] on its own line, followed by its keys.`,
     { details: { file, field: key } },
   );
 }
@@ -82,9 +82,8 @@ function unknownKey(key: string, file: string): SynclineError {
   const secret = SECRET_LIST.find(({ fileKey }) => fileKey === `${key}_file`);
   const hint =
     secret === undefined
-      ? suggestion(key, [...KEYS, ...SECTIONS]) ||
-        ' See "syncline config show" for those that exist.'
-      : ` Write ${secret.what} into a file of its own and name that by "${secret.fileKey}", or set ${secret.env}.`;
+      ? suggestion(key, [...KEYS, ...SECTIONS]) || ' See "syncline config show" for the valid keys.'
+      : ` Put ${secret.what} into a separate file and set "${secret.fileKey}" to it, or set ${secret.env}.`;
   return new SynclineError('invalid-argument', `${file}: unknown key "${key}".${hint}`, {
     details: { file, field: key },
   });

@@ -21,82 +21,82 @@ const connectionsMax = { min: 1, max: 100_000 } as const;
 
 const http = {
   enabled: booleanSetting(true, {
-    help: 'Whether to open the HTTP listener. With false its port and its other settings have no effect.',
+    help: 'Whether to open the HTTP listener. If false, its other settings have no effect.',
   }),
   port: portSetting(7400, {
-    help: 'Port for HTTP: page, JSON, metrics, health. 0 lets the system choose.',
+    help: 'HTTP port: dashboard, API, metrics, health. 0 picks a free port.',
     flag: '--http-port <port>',
   }),
   connectionsMax: integerSetting(
     { ...connectionsMax, default: 1_024 },
-    { help: 'HTTP connections at once. Further ones are closed at once.' },
+    { help: 'HTTP connections. Further ones are closed immediately.' },
   ),
   idleTimeoutMs: integerSetting(
     { ...idleTimeoutMs, default: 60_000 },
-    { help: 'An HTTP connection without a request for this long is closed. 0 keeps it.' },
+    { help: 'An HTTP connection that is idle for this long is closed. 0 disables the timeout.' },
   ),
   allowedHosts: listSetting(z.string().regex(/^[A-Za-z0-9.:[\]-]+$/), 64, {
-    help: 'Further names in the Host header that are answered, without a port. Loopback names and the listen host always are; any other name is refused, so that a web page cannot reach the server through a name of its own.',
+    help: 'Additional names allowed in the Host header, without a port. Loopback names and the listen host are always allowed; other names are refused, which prevents DNS rebinding.',
     allowedItem: 'a host name',
   }),
 };
 
 const grpc = {
   enabled: booleanSetting(true, {
-    help: 'Whether to open the gRPC listener. With false its port and its other settings have no effect.',
+    help: 'Whether to open the gRPC listener. If false, its other settings have no effect.',
   }),
   port: portSetting(7401, {
-    help: 'Port for gRPC. 0 lets the system choose.',
+    help: 'gRPC port. 0 picks a free port.',
     flag: '--grpc-port <port>',
   }),
   connectionsMax: integerSetting(
     { ...connectionsMax, default: 1_024 },
-    { help: 'gRPC connections at once. Further ones are closed at once.' },
+    { help: 'gRPC connections. Further ones are closed immediately.' },
   ),
   idleTimeoutMs: integerSetting(
     { ...idleTimeoutMs, default: 300_000 },
-    { help: 'A gRPC connection without a call for this long is closed. 0 keeps it.' },
+    { help: 'A gRPC connection that is idle for this long is closed. 0 disables the timeout.' },
   ),
 };
 
 const resp = {
   enabled: booleanSetting(true, {
-    help: 'Whether to open the RESP listener. With false its port and its other settings have no effect.',
+    help: 'Whether to open the RESP listener. If false, its other settings have no effect.',
   }),
   port: portSetting(7402, {
-    help: 'Port for RESP: any Redis client. 0 lets the system choose.',
+    help: 'RESP port, for Redis clients. 0 picks a free port.',
     flag: '--resp-port <port>',
   }),
   passwordFile: fileSetting({
-    help: 'File with the password that Redis clients send by AUTH. Instead of it SYNCLINE_RESP_PASSWORD may hold the password itself.',
+    help: 'File with the password that Redis clients send with AUTH. Alternatively, set SYNCLINE_RESP_PASSWORD to the password itself.',
   }),
   connectionsMax: integerSetting(
     { ...connectionsMax, default: 10_000 },
-    { help: 'RESP connections at once. Further ones are closed at once.' },
+    { help: 'RESP connections. Further ones are closed immediately.' },
   ),
   idleTimeoutMs: integerSetting(
     { ...idleTimeoutMs, default: 0 },
     {
-      help: 'A RESP connection without a command for this long is closed. 0 keeps it, as Redis does.',
+      help: 'A RESP connection that is idle for this long is closed. 0 disables the timeout, as in Redis.',
     },
   ),
 };
 
 const mesh = {
   port: portSetting(7403, {
-    help: 'Port for the mesh: peers. 0 lets the system choose.',
+    help: 'Mesh port, for peers. 0 picks a free port.',
     flag: '--mesh-port <port>',
   }),
   clusterId: textSetting('syncline', {
-    help: 'Name of the cluster. Nodes of another name are refused.',
+    help: 'Name of the cluster. Nodes with a different name are refused.',
   }),
   peers: listSetting(peerAddressSchema, 16, {
-    help: 'The other nodes. This node itself may be in the list and is skipped, so that one list serves all nodes.',
+    help: "The other nodes. This node's own entry is skipped, so that all nodes can use the same list.",
     flag: '--peer <id@host:port>',
     allowedItem: 'ID@HOST:PORT (id 1 to 65535)',
   }),
   secretFile: fileSetting({
-    help: 'File with the secret by which peers know each other. Instead of it SYNCLINE_MESH_SECRET may hold the secret itself.',
+    help: 'File with the secret that peers authenticate with. Alternatively, set SYNCLINE_MESH_SECRET to the secret itself.',
   }),
   maxRetries: integerSetting(
     { min: 0, max: 100, default: 5 },
@@ -106,7 +106,7 @@ const mesh = {
   ),
   retryBackoffMs: integerSetting(
     { min: 1, max: 60_000, default: 100 },
-    { help: 'Wait before the first resend, in milliseconds. It doubles with each further one.' },
+    { help: 'Delay before the first resend, in milliseconds. It doubles each time.' },
   ),
   ackTimeoutMs: integerSetting(
     { min: 10, max: 60_000, default: 500 },
@@ -115,7 +115,7 @@ const mesh = {
   bufferSize: integerSetting(
     { min: 1, max: 1_048_576, default: 65_536 },
     {
-      help: 'Operations that may wait for earlier ones they depend on. Beyond it they are dropped unacknowledged and pulled later.',
+      help: 'Maximum number of operations waiting for earlier ones they depend on. Above it, operations are dropped unacknowledged and pulled later.',
     },
   ),
   heartbeatIntervalMs: integerSetting(
@@ -125,93 +125,98 @@ const mesh = {
   connectionTimeoutMs: integerSetting(
     { min: 100, max: 600_000, default: 5_000 },
     {
-      help: 'A peer that sends nothing for this long is disconnected and dialled again. Also the limit of a handshake.',
+      help: 'A peer that sends nothing for this long is disconnected and dialled again. Also the timeout of a handshake.',
     },
   ),
   ringBytesMax: integerSetting(
     { min: 1024 * 1024, max: 16 * 1024 ** 3, default: 64 * 1024 * 1024 },
     {
-      help: 'Bytes of recent operations that are kept for peers that are slow or away. A peer that misses more catches up by a pull.',
+      help: 'Bytes of recent operations kept for peers that are slow or disconnected. A peer that misses more catches up with a pull.',
     },
   ),
   compression: booleanSetting(false, {
     help: 'Compress frames above 4 KiB with Snappy, if the peer allows it too.',
   }),
   connectionsMax: integerSetting(
-    { ...connectionsMax, default: 64 },
-    { help: 'Mesh connections at once, those in their handshake included.' },
+    { ...connectionsMax, default: 128 },
+    { help: 'Mesh connections, including those in their handshake.' },
   ),
 };
 
 const fair = {
   store: choiceSetting(['embedded', 'memory', 'redis'], 'embedded', {
-    help: 'Where the shared cells of fair live. `embedded`: in memory, and on disk within a second or so; with `memory` set there is no disk. `redis`: several servers share them.',
+    help: 'Where shared fair state is stored. `embedded`: in memory, and on disk within a second or so; with `memory` set there is no disk. `redis`: in Redis, shared by several servers.',
   }),
   broadcastIntervalMs: integerSetting(
     { min: 0, max: 60_000, default: 0 },
     {
-      help: 'How long changed cells are collected before they are sent to all clients. 0 sends at once; 250 saves messages where many clients change much.',
+      help: 'How long changed cells are collected before they are sent to all clients. 0 sends immediately; 250 saves messages if many clients change many cells.',
     },
   ),
   broadcastBudgetCells: integerSetting(
     { min: 0, max: 262_144, default: 0 },
     {
-      help: 'Cells of one broadcast at most; those that changed most go first, and none waits for more than 4 broadcasts. 0 sends all.',
+      help: 'Maximum cells per broadcast; those that changed most are sent first, and none waits for more than 4 broadcasts. 0 means no limit.',
     },
   ),
   defaultWindowMs: integerSetting(
     { min: 10_000, max: 86_400_000, default: 300_000 },
     {
-      help: 'Window of clients that name no tracker. Their seeds are dropped after three of these.',
+      help: 'Window for clients that do not name a tracker. Their seeds are dropped after three windows.',
     },
   ),
   defaultSeedUnit: choiceSetting(['auto', 's', 'ms', 'us', 'ns', 'opaque'], 'auto', {
-    help: 'What the seeds of clients that name no tracker count since 1970. `auto` goes by their size; `opaque` takes them for plain numbers, which are dropped when nobody uses them.',
+    help: 'Unit of the seeds of clients that do not name a tracker, as time since 1970. `auto` guesses it from their size; `opaque` treats them as plain numbers, which are dropped when unused.',
   }),
   redis: z.strictObject({
     url: optionalTextSetting({
-      help: 'Where Redis is, for the store `redis`: `redis://127.0.0.1:6379`, or with a database `redis://127.0.0.1:6379/2`. No password in here.',
+      help: 'Address of Redis, for the store `redis`, such as `redis://127.0.0.1:6379`, or `redis://127.0.0.1:6379/2` for database 2. Must not contain a password.',
       allowed: 'a URL that begins with redis:// or rediss://',
     }),
     passwordFile: fileSetting({
-      help: 'File with the password of Redis. Instead of it SYNCLINE_FAIR_REDIS_PASSWORD may hold the password itself.',
+      help: 'File with the Redis password. Alternatively, set SYNCLINE_FAIR_REDIS_PASSWORD to the password itself.',
     }),
     tls: booleanSetting(false, {
-      help: 'Speak TLS with Redis. A URL that begins with `rediss://` does so too.',
+      help: 'Use TLS to connect to Redis. Implied by a URL that begins with `rediss://`.',
     }),
   }),
 };
 
 const sets = {
   durability: choiceSetting(['buffered', 'synced'], 'buffered', {
-    help: 'What an acknowledged write survives. `buffered`: kill -9; a power loss may cost the last second of writes. `synced`: power loss too, at the price of one disk sync per group of writes. `CONFIG SET appendfsync everysec` or `always` switches a running node, until its next start.',
+    help: 'What an acknowledged write survives. `buffered`: kill -9; a power loss may lose the last second of writes. `synced`: power loss too, at the cost of one disk sync per group of writes. `CONFIG SET appendfsync everysec` or `always` switches a running node, until its next start.',
   }),
   memoryMaxBytes: integerSetting(
     { min: 0, max: 1024 ** 4, default: 0 },
     {
-      help: 'Memory that the sets may use, in bytes; 0 for no limit. Above it, commands that add members are answered with an OOM error. Removes still work, and so does what peers send. `CONFIG SET maxmemory` changes it until the next start.',
+      help: 'Memory that the sets may use, in bytes; 0 for no limit. Above it, commands that add members are answered with an OOM error. Removes and changes from peers still work. `CONFIG SET maxmemory` changes it until the next start.',
     },
   ),
   startupDelayMs: integerSetting(
     { min: 0, max: 60_000, default: 1_000 },
     {
-      help: 'How long the first write of a start may wait until every peer has answered or could not be reached.',
+      help: 'How long the first write after startup waits until every peer has responded or is known to be unreachable.',
     },
   ),
   antiEntropyIntervalMs: integerSetting(
     { min: 100, max: 3_600_000, default: 10_000 },
-    { help: 'How often the sets are compared with those of a peer, one peer at a time.' },
+    { help: 'How often this node compares its sets with those of a peer, one peer at a time.' },
   ),
 };
 
 const jobs = {
-  store: choiceSetting(['embedded', 'firestore'], 'embedded', {
-    help: 'Where jobs live. `embedded`: on the disk of this node; with `memory` set there is no disk. `firestore`: in Google Cloud Firestore, which several servers and programs share.',
+  store: choiceSetting(['embedded', 'postgres', 'firestore'], 'embedded', {
+    help: 'Where jobs are stored. `embedded`: on the disk of this node; with `memory` set there is no disk. `postgres`: in PostgreSQL, `firestore`: in Google Cloud Firestore; several servers and programs can share either.',
+  }),
+  postgres: z.strictObject({
+    urlFile: fileSetting({
+      help: 'File with the URL of the database, for the store `postgres`: `postgresql://user:password@host/database`. Alternatively, set SYNCLINE_JOBS_POSTGRES_URL to the URL itself.',
+    }),
   }),
   firestore: z.strictObject({
     projectId: optionalTextSetting({
-      help: 'The Google Cloud project, for the store `firestore`. It is never guessed from the machine.',
-      allowed: 'the id of a project, like my-project-42',
+      help: 'The Google Cloud project, for the store `firestore`. It is never taken from the environment. Credentials come from GOOGLE_APPLICATION_CREDENTIALS or from the service account of the machine.',
+      allowed: 'a project id such as my-project-42',
     }),
   }),
   retention: z.strictObject({
@@ -219,7 +224,7 @@ const jobs = {
       help: 'A job whose cells are all finished is deleted this long after its last change.',
     }),
     marked: durationSetting('1h', {
-      help: 'A job that was marked deleted goes for good this long after that.',
+      help: 'A job marked as deleted is removed permanently after this time.',
     }),
     idle: durationSetting('never', {
       help: 'Any other job is deleted this long after its last change, finished or not.',
@@ -229,27 +234,27 @@ const jobs = {
 
 const tls = {
   certFile: fileSetting({
-    help: 'PEM file with the certificate chain of this node. With it every listener speaks TLS.',
+    help: 'PEM file with the certificate chain of this node. Enables TLS on every listener.',
   }),
-  keyFile: fileSetting({ help: 'PEM file with the private key of the certificate.' }),
+  keyFile: fileSetting({ help: 'PEM file with the private key.' }),
   caFile: fileSetting({
-    help: 'PEM file with the authorities that sign client certificates. With it every listener demands one (mutual TLS), and peers are checked against it.',
+    help: 'PEM file with the CAs that sign client certificates. Every listener then requires one (mutual TLS), and peers are verified against it.',
   }),
 };
 
 const auth = {
   tokenFile: fileSetting({
-    help: 'File with the bearer token that gRPC and HTTP clients send. Instead of it SYNCLINE_TOKEN may hold the token itself. The command line sends the same one.',
+    help: 'File with the bearer token that gRPC and HTTP clients send. Alternatively, set SYNCLINE_TOKEN to the token itself. The command line uses it too.',
     env: 'SYNCLINE_TOKEN_FILE',
   }),
   metricsTokenFile: fileSetting({
-    help: 'File with a second bearer token that opens `/metrics` and nothing else, for Prometheus. Instead of it SYNCLINE_METRICS_TOKEN may hold the token itself.',
+    help: 'File with a second bearer token that gives access to `/metrics` only, for Prometheus. Alternatively, set SYNCLINE_METRICS_TOKEN to the token itself.',
   }),
 };
 
 const log = {
   level: choiceSetting(['debug', 'info', 'warn', 'error'], 'info', {
-    help: 'Least important lines that are logged. They go to standard error.',
+    help: 'Minimum level of log lines, which go to standard error.',
     flag: '--log-level <level>',
   }),
 };
@@ -257,29 +262,29 @@ const log = {
 const shutdown = {
   graceMs: integerSetting(
     { min: 0, max: 600_000, default: 10_000 },
-    { help: 'How long a stop may take to finish what is under way. Then the rest is cut.' },
+    { help: 'How long a shutdown waits for requests in flight. Remaining ones are then aborted.' },
   ),
 };
 
 export const settingsSchema = z.strictObject({
   nodeId: integerSetting(
     { min: 1, max: 65_535, default: 1 },
-    { help: 'Number of this node, unique in its cluster.', flag: '--node-id <n>' },
+    { help: 'Id of this node, unique in its cluster.', flag: '--node-id <n>' },
   ),
   dataDir: textSetting('./syncline-data', {
-    help: 'Directory of what must survive a restart. One process at a time may use it.',
+    help: 'Data directory. Only one process at a time can use it.',
     flag: '--data-dir <dir>',
   }),
   memory: booleanSetting(false, {
-    help: 'Keep everything in memory and nothing on disk. Excludes data_dir.',
+    help: 'Keep all data in memory and store nothing on disk. Cannot be combined with data_dir.',
     flag: '--memory',
   }),
   listenHost: textSetting('127.0.0.1', {
-    help: 'Address to listen on. Beyond loopback every listener needs authentication.',
+    help: 'Address to listen on. Addresses other than loopback require authentication.',
     flag: '--listen-host <host>',
   }),
   insecureListen: booleanSetting(false, {
-    help: 'Allow listening beyond loopback without authentication or TLS, on a network that is closed to everybody else. Every start logs a warning.',
+    help: 'Allow listening beyond loopback without authentication or TLS, for closed networks only. Every start logs a warning.',
     flag: '--insecure-listen',
   }),
   http: z.strictObject(http),

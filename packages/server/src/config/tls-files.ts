@@ -1,6 +1,7 @@
-// Reads the TLS files that the settings name and proves that they can be used, so that a wrong file is
-// an error at start that names it, and not an alert at the first client.
-import { checkTlsMaterial, SynclineError } from '@syncline/kernel';
+// Reads the TLS files that the settings name and checks that they can be used, so that a wrong file is a
+// startup error that names it, and not a TLS alert for the first client.
+import { SynclineError } from '@syncline/kernel';
+import { checkTlsMaterial } from '@syncline/kernel/node';
 import { readInputFile } from './config-input-file.js';
 import { findSetting, type ResolvedList } from './resolved-setting.js';
 import type { TlsCredentials } from './server-config.js';
@@ -41,7 +42,7 @@ function readPem(list: ResolvedList, key: string): PemFile | undefined {
 
 type PemFiles = Readonly<Record<'cert' | 'key' | 'ca', PemFile | undefined>>;
 
-/** The check knows texts; whoever mends them wants to know the file and the setting. */
+/** The check only sees the content; the operator needs to know the file and the setting. */
 function nameFile(thrown: unknown, files: PemFiles): unknown {
   if (!(thrown instanceof SynclineError)) return thrown;
   const { field } = thrown.details;

@@ -58,7 +58,7 @@ export function dashboardRoutes(
     access: 'work',
     handle: (request) => openLive({ hub, views, rates }, request),
     doc: {
-      summary: 'What one open page shows, as server-sent events.',
+      summary: 'The data of one open dashboard page, as server-sent events.',
       query: {
         view: z.enum([...views.keys()] as [string, ...string[]]),
         ...Object.fromEntries(
@@ -78,14 +78,17 @@ export function dashboardRoutes(
       },
     },
   };
+  let description: ReturnType<typeof describeApi> | undefined; // takes a while, and few ask for it
   const openapi: ServerRoute = {
     method: 'GET',
     path: '/api/openapi.json',
     access: 'token',
-    handle: () => ({ kind: 'json', body: description }),
+    handle: () => {
+      description ??= describeApi([...apiRoutes, live, openapi], deps.status().version);
+      return { kind: 'json', body: description };
+    },
     doc: { summary: 'This description.', reply: z.looseObject({ openapi: z.string() }) },
   };
-  const description = describeApi([...apiRoutes, live, openapi], deps.status().version);
   return [...pageRoutes(), live, openapi];
 }
 

@@ -1,4 +1,4 @@
-// Pages that read, lag, leave and crowd, in virtual time.
+// Pages that read, lag, leave and exceed their limit, in virtual time.
 import { runInSimulation } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
 import type { ServerSentEvent } from '../http/http-route.js';
@@ -6,7 +6,7 @@ import { serverLimits } from '../limits.js';
 import { LiveHub } from './live-hub.js';
 import type { LiveSample, LiveSource } from './live-view.js';
 
-/** A picture of two parts that changes by hand. */
+/** A picture of two parts that the test changes. */
 class HandSource implements LiveSource {
   readonly intervalMs = 100;
   samples: LiveSample[] = [];
@@ -49,7 +49,7 @@ async function next(page: AsyncIterator<ServerSentEvent>): Promise<unknown> {
   return event === 'part' ? data.body : data.deltas;
 }
 
-test('a page gets the picture in parts, then each change once, and a sign of life every second', () =>
+test('a page gets the picture in parts, then each change once, and a confirmation every second', () =>
   runInSimulation('parts', async ({ clock }) => {
     const source = new HandSource();
     const hub = new LiveHub({ clock, limitReached: () => undefined });
@@ -119,7 +119,7 @@ test('pages share a source; it is sampled for all of them at once and stops with
     expect(source.sampledCount).toBe(10);
   }));
 
-test('pages beyond the limit are refused, and a page that leaves makes room', () =>
+test('pages above the limit are refused, and a page that leaves makes room', () =>
   runInSimulation('crowd', async ({ clock }) => {
     const reached: string[] = [];
     const hub = new LiveHub({ clock, limitReached: (limit) => reached.push(limit) });

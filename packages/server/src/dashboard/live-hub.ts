@@ -2,9 +2,9 @@
 //
 //   source ─ sample every interval ─▶ feed (a few recent deltas, encoded once) ─▶ page, page, page …
 //
-// A page pulls: it gets the next event when its socket has taken the last one. A slow page therefore skips
-// what it missed: within `liveDeltasMax` samples it gets the deltas together, beyond that the whole picture.
-// A page costs two numbers and what its socket holds; one that never reads is cut by the stall timeout.
+// A page pulls: it gets the next event when its socket has taken the last one. A slow page therefore catches
+// up: within `liveDeltasMax` samples it gets the deltas together, after that the whole picture. A page costs
+// two numbers and what its socket holds; one that never reads is cut by the stall timeout.
 import { type Clock, SynclineError, type Timer } from '@syncline/kernel';
 import type { ServerSentEvent } from '../http/http-route.js';
 import { serverLimits } from '../limits.js';
@@ -34,8 +34,8 @@ export class LiveHub {
   }
 
   /**
-   * Pages with equal keys share a source. Rejects with `overloaded` when too many pages are open, and with what
-   * the source could not start with. The caller must call `return` of the iterator.
+   * Pages with equal keys share a source. Rejects with `overloaded` when too many pages are open, and with the
+   * error of a source that cannot start. The caller must call `return` of the iterator.
    */
   async open(key: string, createSource: () => LiveSource): Promise<AsyncIterator<ServerSentEvent>> {
     const { value: pagesMax } = serverLimits.livePagesMax;
@@ -43,7 +43,7 @@ export class LiveHub {
       this.#deps.limitReached('livePagesMax');
       throw new SynclineError(
         'overloaded',
-        `${pagesMax} pages are open on this node, which is its limit. Close some, or open the page on another node.`,
+        `${pagesMax} dashboard pages are open on this node, which is the limit. Close some, or use another node.`,
         { details: { limit: 'livePagesMax' } },
       );
     }
@@ -84,7 +84,7 @@ class LiveFeed {
   readonly started: Promise<void>;
   readonly source: LiveSource;
   pagesCount = 0;
-  /** Counts the samples that pages must learn of. */
+  /** Counts the samples with changes. */
   mark = 0;
   failure: SynclineError | undefined;
   isOver = false;
@@ -196,7 +196,7 @@ class LivePage implements AsyncIterator<ServerSentEvent> {
     if (this.#partIndex === undefined && !feed.isOver && this.#mark === feed.mark)
       await feed.changed();
     if (this.#isClosed) return { done: true, value: undefined };
-    if (feed.isOver) throw feed.failure ?? new SynclineError('closed', 'the view has ended');
+    if (feed.isOver) throw feed.failure ?? new SynclineError('closed', 'the view was closed');
     return { done: false, value: this.#nextEvent() };
   }
 

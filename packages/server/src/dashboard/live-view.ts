@@ -1,4 +1,4 @@
-// What a slice offers to an open page: views, each with sources that the hub samples and shares.
+// What a slice provides to an open page: views, each with sources that the hub samples and shares.
 //
 // A source is sampled while at least one page shows it, however many pages do, and encodes each change
 // once for all of them. A page that joins, or that fell too far behind, reads the whole picture part by
@@ -21,12 +21,15 @@ export interface LiveViewDeps {
 
 export interface LiveSource {
   readonly intervalMs: number;
-  /** Resolves when there is something to show. Rejects with why there is not. */
+  /** Resolves when there is something to show. Rejects with the reason if there is not. */
   start(): Promise<void>;
   /** What has changed since the last call. Never called twice at once. A rejection ends all pages of the source. */
   sample(): Promise<LiveSample> | LiveSample;
   partsCount(): number;
-  /** One part of the whole picture as JSON. All parts together, then the deltas since the first, are the present. */
+  /**
+   * One part of the whole picture as JSON. All parts together, plus the deltas since the first, are the current
+   * state.
+   */
   part(index: number): string;
   stop(): void;
 }
@@ -70,7 +73,7 @@ export function integerParameter(
   if (value >= min && value <= max) return value;
   throw new SynclineError(
     'invalid-argument',
-    `${name} is ${JSON.stringify(text.slice(0, 100))}; expected a whole number from ${min} to ${max}.`,
+    `${name} is ${JSON.stringify(text.slice(0, 100))}; expected an integer from ${min} to ${max}.`,
     { details: { field: name } },
   );
 }

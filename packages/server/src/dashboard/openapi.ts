@@ -1,4 +1,4 @@
-// Builds the OpenAPI document from what each route says about itself beside its handler.
+// Builds the OpenAPI document from the description that each route has beside its handler.
 import { z } from 'zod';
 import type { RouteDoc } from '../http/http-route.js';
 import type { ServerRoute } from '../http/route-table.js';
@@ -24,7 +24,7 @@ export function describeApi(routes: readonly ServerRoute[], version: string): Js
   }
   return {
     openapi: '3.1.0',
-    info: { title: 'Syncline', version, description: 'The HTTP interface of a Syncline node.' },
+    info: { title: 'Syncline', version, description: 'The HTTP API of a Syncline node.' },
     security: [{}, { token: [] }],
     paths,
     components: {
@@ -58,7 +58,7 @@ function operationOf(path: string, doc: RouteDoc): Json {
     responses: {
       ...successOf(doc),
       default: {
-        description: 'What went wrong.',
+        description: 'The error.',
         content: {
           'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } },
         },

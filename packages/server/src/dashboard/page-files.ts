@@ -10,7 +10,7 @@ import { SynclineError } from '@syncline/kernel';
 import type { HttpRequest } from '../http/http-route.js';
 import type { FileReply, ServerRoute } from '../http/route-table.js';
 
-/** Each is the page; what it shows is decided in the browser. */
+/** All serve the same page; the browser decides what to show. */
 const VIEW_PATHS = [
   '/',
   '/fair',

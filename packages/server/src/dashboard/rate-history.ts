@@ -1,6 +1,6 @@
 // How fast counters rise, sampled once a second: a short history for the sparklines of the page.
 //
-// It runs also while no page is open, so that a page that opens sees the last two minutes and not a point.
+// It runs even while no page is open, so that a new page shows the last two minutes and not a single point.
 // A sample reads a handful of counters.
 import type { Clock } from '@syncline/kernel';
 import { serverLimits } from '../limits.js';
@@ -9,11 +9,11 @@ import type { MetricSample } from '../metrics/prom-metrics.js';
 const INTERVAL_MS = 1_000;
 
 export interface RateDefinition {
-  /** What it counts, for people: `writes`. */
+  /** What it counts, as shown to users: `writes`. */
   readonly name: string;
   /** A counter, or a histogram whose observations are counted. */
   readonly metric: string;
-  /** A label: the present rate is also given for each of its values. */
+  /** A label: the current rate is also given for each of its values. */
   readonly by?: string;
 }
 

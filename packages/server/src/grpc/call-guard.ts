@@ -1,7 +1,7 @@
-// What every call must pass before its message is read, and the figures of its end.
+// The checks of every call before its message is read, and the metrics of its end.
 //
-// Health stays open: probes carry no token, and it says no more than yes or no. Reflection needs the
-// token like any other service, since it tells what there is.
+// Health stays open: probes carry no token, and it only says yes or no. Reflection needs the token like any
+// other service, since it reveals the API.
 import {
   status as grpcStatus,
   type Metadata,
@@ -23,7 +23,7 @@ export interface CallGuardDeps {
   readonly isTokenRight: TokenCheck;
 }
 
-/** What the guard learns of a connection. */
+/** What the guard knows about a connection. */
 export interface CallWatch {
   isSpent(peer: string): boolean;
   trusted(peer: string): void;
@@ -90,7 +90,7 @@ function refusalOf(
   metadata: Metadata,
 ) {
   if (isCompressed(call)) {
-    const error = new SynclineError('invalid-argument', 'compressed messages are not taken');
+    const error = new SynclineError('invalid-argument', 'compressed messages are not supported');
     return { ...statusOf(error), code: GRPC_STATUS.UNIMPLEMENTED };
   }
   if (method.path.startsWith(OPEN_SERVICE)) return undefined;
@@ -106,7 +106,7 @@ function refusalOf(
   return statusOf(tokenError(authorization));
 }
 
-/** grpc-js takes the header away before we see it and keeps it in this field; a test watches that. */
+/** grpc-js removes the header before we see it and keeps it in this field; a test checks that. */
 function isCompressed(call: ServerInterceptingCallInterface): boolean {
   return 'incomingEncoding' in call && call.incomingEncoding !== 'identity';
 }

@@ -5,7 +5,7 @@ import { statusFrom } from './call-status.js';
 
 const codeOf = (thrown: unknown) => statusFrom(thrown, silentLogger, {}).code;
 
-test('our errors follow the table, and what speaks gRPC is passed on', () => {
+test('our errors follow the table, and gRPC statuses are passed on', () => {
   expect(codeOf(new SynclineError('not-found', 'no such job'))).toBe(GRPC_STATUS.NOT_FOUND);
   const status = { code: GRPC_STATUS.OUT_OF_RANGE, details: 'far' };
   expect(statusFrom(status, silentLogger, {})).toBe(status);

@@ -11,7 +11,7 @@ export function statusOf(error: SynclineError): StatusObject {
   return { code, details, metadata: trailer };
 }
 
-/** What a handler has thrown. One that speaks gRPC itself (`code` is one of its numbers) is passed on. */
+/** Converts what a handler threw. A gRPC status (`code` is one of its numbers) is passed on. */
 export function statusFrom(
   thrown: unknown,
   logger: Logger,

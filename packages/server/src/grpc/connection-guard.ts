@@ -2,9 +2,10 @@
 // to their socket by the peer's address and port.
 //
 // A client can open and reset streams far faster than we can refuse them (HTTP/2 rapid reset). Until a call has shown
-// the token, a connection that opens too many streams is cut, and that weighs as several wrong guesses of its address.
+// the token, a connection that opens too many streams is cut, which counts as several wrong guesses by its address.
 // Streams are counted below grpc-js, which answers unknown methods without asking any interceptor. When the
-// listener is nearly full, connections that have shown nothing for a few seconds make room for new ones.
+// listener is nearly full, connections that have shown no token for a few seconds are closed to make room for
+// new ones.
 import type { Http2Server, ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import { assert, type Clock, type Timer } from '@syncline/kernel';
@@ -12,11 +13,12 @@ import type { GuessBudget } from '../auth/guess-budget.js';
 import type { ConnectionCount } from '../connection-count.js';
 import type { LimitWatch } from '../limit-watch.js';
 import { serverLimits } from '../limits.js';
+import type { UnsentConnection, UnsentWatch } from '../unsent-watch.js';
 
 const SWEEP_MS = 1_000;
-/** From this part of the connections on, those without a token have to go. */
+/** Above this fraction of the limit, connections without a token are closed. */
 const CROWDED_PART = 0.8;
-/** What a connection that was cut for its streams costs its address. */
+/** The wrong guesses that a connection cut for its streams counts as. */
 const CUT_WEIGHT = 10;
 
 export interface ConnectionGuardDeps {
@@ -24,13 +26,15 @@ export interface ConnectionGuardDeps {
   readonly limits: LimitWatch;
   readonly guesses: GuessBudget;
   readonly count: ConnectionCount;
+  readonly unsent: UnsentWatch;
 }
 
 interface Watched {
   readonly socket: Socket;
+  readonly unsent: UnsentConnection;
   readonly openedAtMs: number;
   isTrusted: boolean;
-  /** Streams that were opened, less those that may be opened in the time since. */
+  /** Streams opened, less the allowance for the time since. */
   streams: number;
   streamedAtMs: number;
 }
@@ -45,7 +49,7 @@ export class ConnectionGuard {
     this.#sweepLater();
   }
 
-  /** False, and the socket is closed, if its address has guessed too often. */
+  /** False, and the socket is closed, if its address has made too many wrong guesses. */
   opened(socket: Socket): boolean {
     const { clock, guesses } = this.#deps;
     if (guesses.isSpent(socket.remoteAddress)) {
@@ -54,15 +58,28 @@ export class ConnectionGuard {
     }
     const nowMs = clock.monotonicMs();
     const peer = peerOf(socket);
+    const unsent = this.#deps.unsent.connection(() => {
+      this.#deps.count.cut('stalled');
+      socket.destroy();
+    });
     this.#byPeer.set(peer, {
       socket,
+      unsent,
       openedAtMs: nowMs,
       isTrusted: false,
       streams: 0,
       streamedAtMs: nowMs,
     });
-    socket.once('close', () => this.#byPeer.delete(peer));
+    socket.once('close', () => {
+      this.#byPeer.delete(peer);
+      unsent.close();
+    });
     return true;
+  }
+
+  /** Undefined if the connection has ended. */
+  unsentOf(peer: string): UnsentConnection | undefined {
+    return this.#byPeer.get(peer)?.unsent;
   }
 
   /** A call showed the right token, or none is needed. */
@@ -80,8 +97,11 @@ export class ConnectionGuard {
     return this.#deps.guesses.isSpent(this.#byPeer.get(peer)?.socket.remoteAddress);
   }
 
-  /** Counts the streams of the connections that grpc-js is handed: it keeps its HTTP/2 servers in this field. */
-  watchStreams(server: object): void {
+  /**
+   * Counts the streams of the connections passed to grpc-js, and their unsent bytes: it keeps its HTTP/2
+   * servers in this field. `isPatient` says whether the method of a path is filled only as it is read.
+   */
+  watchStreams(server: object, isPatient: (path: string) => boolean): void {
     const servers = (server as { readonly http2Servers?: ReadonlyMap<Http2Server, unknown> })
       .http2Servers;
     assert(servers !== undefined && servers.size > 0, 'grpc-js keeps its servers in http2Servers');
@@ -89,7 +109,15 @@ export class ConnectionGuard {
       http2.on('session', (session: ServerHttp2Session) => {
         const { socket } = session;
         const peer = peerOf(socket);
-        session.on('stream', () => this.#streamed(peer));
+        session.on('stream', (stream, headers) => {
+          const path = String(headers[':path']);
+          const unwatch = this.unsentOf(peer)?.add({
+            bytes: () => stream.bufferSize,
+            isPatient: isPatient(path),
+          });
+          if (unwatch) stream.once('close', unwatch);
+          this.#streamed(peer);
+        });
       });
   }
 

@@ -69,7 +69,7 @@ describe('without a token', () => {
     expect(list).toEqual({ '': { status: 'SERVING' }, [ECHO_SERVICE]: { status: 'SERVING' } });
   });
 
-  test('a health watcher hears of each change', async () => {
+  test('a health watcher receives each change', async () => {
     const seen: string[] = [];
     const watch = health.watch({ service: ECHO_SERVICE });
     watch.on('data', (message: { readonly status: string }) => seen.push(message.status));
@@ -119,7 +119,7 @@ describe('without a token', () => {
     }
   });
 
-  test('a bug is INTERNAL, tells nothing, and is in the log', async () => {
+  test('a bug is INTERNAL, reveals nothing, and is logged', async () => {
     for (const { error } of [
       await say(echo, 'bug'),
       await collect(echo.repeat({ text: 'bug' }, withToken())),
@@ -140,7 +140,7 @@ describe('without a token', () => {
     expect((await say(echo, 'x'.repeat(1024 * 1024))).error?.code).toBe(status.RESOURCE_EXHAUSTED);
   });
 
-  test('compressed messages are not taken', async () => {
+  test('compressed messages are not supported', async () => {
     const client = createEchoClient(server.port('grpc'), {
       channel: { 'grpc.default_compression_algorithm': compressionAlgorithms.gzip },
     });

@@ -1,5 +1,5 @@
-// The gRPC listener. We accept the connections ourselves and hand them to grpc-js, which has neither a
-// connection limit nor a TLS handshake limit, and whose errors about a port name no reason.
+// The gRPC listener. We accept the connections ourselves and pass them to grpc-js, which has neither a
+// connection limit nor a TLS handshake timeout, and does not say why it cannot use a port.
 import { createServer, type Server as NetServer, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
@@ -12,6 +12,7 @@ import { serverLimits } from '../limits.js';
 import type { ListeningAddress, ServerListener } from '../listener.js';
 import { listenOn, tlsServerOptions } from '../node-listen.js';
 import type { Readiness } from '../readiness.js';
+import type { UnsentWatch } from '../unsent-watch.js';
 import { type CallGuardDeps, type CallWatch, createCallGuard } from './call-guard.js';
 import { ConnectionGuard } from './connection-guard.js';
 import type { GrpcService } from './grpc-service.js';
@@ -23,11 +24,12 @@ export interface GrpcListenerDeps extends CallGuardDeps {
   readonly logger: Logger;
   readonly readiness: Readiness;
   readonly guesses: GuessBudget;
+  readonly unsent: UnsentWatch;
 }
 
 export interface GrpcTimeouts {
   readonly requestTimeoutMs: number;
-  /** A connection without a call. 0 keeps it. */
+  /** Timeout of a connection without a call. 0 for none. */
   readonly idleTimeoutMs: number;
 }
 
@@ -51,12 +53,19 @@ export async function openGrpcListener(
   const guard = new ConnectionGuard({ ...deps, count });
   const server = createGrpcServer({ ...deps, watch: guard }, options.timeouts);
   for (const service of services) {
-    server.addService(service.definition, guardHandlers(service, deps.logger));
+    const handlers = guardHandlers(service, { ...deps, unsentOf: (peer) => guard.unsentOf(peer) });
+    server.addService(service.definition, handlers);
   }
-  addReflection(server, services);
-  // Sockets arrive decrypted, whence the insecure credentials.
+  addReflection(server, services, deps);
+  // Sockets arrive decrypted, hence the insecure credentials.
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
-  guard.watchStreams(server);
+  const patient = new Set(
+    services
+      .flatMap(({ definition }) => Object.values(definition))
+      .filter(({ requestStream, responseStream }) => responseStream && !requestStream)
+      .map(({ path }) => path),
+  );
+  guard.watchStreams(server, (path) => patient.has(path));
   const acceptor = createAcceptor(tls, (socket) => {
     if (guard.opened(socket)) injector.injectConnection(socket);
   });
@@ -104,7 +113,7 @@ class GrpcListener implements ServerListener {
     else signal.addEventListener('abort', force, { once: true });
     await finished;
     signal.removeEventListener('abort', force);
-    force(); // whoever was still in a TLS handshake
+    force(); // connections that were still in a TLS handshake
   }
 
   /** grpc-js's own forceShutdown finds no session while channelz is off. */

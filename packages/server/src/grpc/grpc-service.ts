@@ -1,4 +1,4 @@
-// What a slice gives the server to answer gRPC calls.
+// What a slice provides to answer gRPC calls.
 import type { ServiceDefinition, UntypedServiceImplementation } from '@grpc/grpc-js';
 
 export interface GrpcService {
@@ -6,11 +6,16 @@ export interface GrpcService {
   readonly name: string;
   readonly definition: ServiceDefinition;
   /**
-   * Handlers as grpc-js calls them; they may be async. What they throw, reject with or hand to the
-   * callback becomes a status by the error table. A stream that may fail later is a handler whose
-   * promise lasts until then.
+   * Handlers as grpc-js calls them; they may be async. What they throw, reject with or pass to the callback
+   * becomes a status by the error table. For a stream that may fail later, the handler's promise lasts until
+   * then.
    */
   readonly implementation: UntypedServiceImplementation;
-  /** Serialized FileDescriptorProtos of the service's file and of all that it imports. */
-  readonly fileDescriptors: readonly Uint8Array[];
+  /** Bytes of the largest answer of a method, by its name, where that is more than `grpcAnswerBytes`. */
+  readonly answerBytesMax?: Readonly<Record<string, number>>;
+  /**
+   * Serialized FileDescriptorProtos of the service's file and of all that it imports. Loaded by the first
+   * reflection call, because that is slow.
+   */
+  fileDescriptors(): Promise<readonly Uint8Array[]>;
 }

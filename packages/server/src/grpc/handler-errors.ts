@@ -1,16 +1,20 @@
 // Between grpc-js and a slice's handlers, so that every way to fail ends in a proper status.
 //
-// grpc-js looks at neither a returned promise nor the kind of an error: a rejected handler would be an
-// unhandled rejection, and a SynclineError an UNKNOWN.
+// grpc-js ignores a returned promise and the kind of an error: a rejected handler would be an
+// unhandled rejection, and a SynclineError an UNKNOWN. A call with a single answer starts when its connection
+// has room for that answer: otherwise a client that never reads could fill the memory.
 import type {
   Metadata,
   ServerDuplexStream,
+  ServerUnaryCall,
   ServerWritableStream,
   StatusObject,
   UntypedHandleCall,
   UntypedServiceImplementation,
 } from '@grpc/grpc-js';
 import type { Logger } from '@syncline/kernel';
+import { serverLimits } from '../limits.js';
+import type { UnsentConnection } from '../unsent-watch.js';
 import { statusFrom } from './call-status.js';
 import type { GrpcService } from './grpc-service.js';
 
@@ -18,16 +22,29 @@ type Callback = (error: unknown, value?: unknown, trailer?: Metadata, flags?: nu
 type Handler = (call: unknown, callback: Callback) => unknown;
 type StreamingCall = ServerWritableStream<unknown, unknown> | ServerDuplexStream<unknown, unknown>;
 
-export function guardHandlers(service: GrpcService, logger: Logger): UntypedServiceImplementation {
+export interface GuardHandlersDeps {
+  readonly logger: Logger;
+  /** Undefined if the connection of this peer has ended. */
+  unsentOf(peer: string): UnsentConnection | undefined;
+}
+
+export function guardHandlers(
+  service: GrpcService,
+  deps: GuardHandlersDeps,
+): UntypedServiceImplementation {
+  const { logger, unsentOf } = deps;
   const guarded: UntypedServiceImplementation = {};
   for (const [name, method] of Object.entries(service.definition)) {
     const { originalName = name } = method;
     const handler = service.implementation[name] ?? service.implementation[originalName];
     if (handler === undefined) continue; // grpc-js answers UNIMPLEMENTED
     const toStatus = (thrown: unknown) => statusFrom(thrown, logger, { method: method.path });
-    const wrap = method.responseStream ? guardStreaming : guardSingle;
     const bound = handler.bind(service.implementation) as Handler;
-    guarded[name] = wrap(bound, toStatus) as UntypedHandleCall;
+    const bytes = service.answerBytesMax?.[name] ?? serverLimits.grpcAnswerBytes.value;
+    const single = (): Handler => withRoom(bound, { bytes, unsentOf });
+    guarded[name] = (
+      method.responseStream ? guardStreaming(bound, toStatus) : guardSingle(single(), toStatus)
+    ) as UntypedHandleCall;
   }
   return guarded;
 }
@@ -42,6 +59,23 @@ function guardSingle(handler: Handler, toStatus: ToStatus) {
       else fail(error);
     };
     void runHandler(() => handler(call, answer), fail);
+  };
+}
+
+/** Reserves room for the answer from the start of the call until the answer is counted as unsent. */
+function withRoom(
+  handler: Handler,
+  { bytes, unsentOf }: { readonly bytes: number; readonly unsentOf: GuardHandlersDeps['unsentOf'] },
+): Handler {
+  return async (call, callback) => {
+    const unsent = unsentOf((call as ServerUnaryCall<unknown, unknown>).getPeer());
+    const waiting = unsent?.reserve(bytes);
+    if (waiting) await waiting;
+    try {
+      await handler(call, callback);
+    } finally {
+      unsent?.release(bytes);
+    }
   };
 }
 

@@ -1,22 +1,22 @@
 // grpc.health.v1.Health, per service, by the readiness of the slice behind it.
 //
-// The messages are grpc-health-check's. Its implementation is not used: health is open to all, and it
-// remembers every service name that anyone has ever asked to watch.
+// The implementation of grpc-health-check is not used: health is open to all, and it remembers every service name that
+// anyone has ever asked to watch. Only its descriptors are, for reflection.
 import type { ServerUnaryCall, ServerWritableStream, sendUnaryData } from '@grpc/grpc-js';
 import { SynclineError } from '@syncline/kernel';
-import { service as healthDefinition } from 'grpc-health-check';
 import type { LimitWatch } from '../limit-watch.js';
 import { serverLimits } from '../limits.js';
 import type { Readiness } from '../readiness.js';
 import type { GrpcService } from './grpc-service.js';
+import {
+  HEALTH_SERVICE,
+  type HealthListResponse,
+  type HealthRequest,
+  type HealthResponse,
+  healthDefinition,
+  type ServingStatus,
+} from './health-messages.js';
 
-type ServingStatus = 'SERVING' | 'NOT_SERVING' | 'SERVICE_UNKNOWN';
-interface HealthRequest {
-  readonly service: string;
-}
-interface HealthResponse {
-  readonly status: ServingStatus;
-}
 type WatchCall = ServerWritableStream<HealthRequest, HealthResponse>;
 
 export interface HealthServiceDeps {
@@ -38,11 +38,12 @@ export class HealthService {
   }
 
   readonly grpc: GrpcService = {
-    name: 'grpc.health.v1.Health',
+    name: HEALTH_SERVICE,
     definition: healthDefinition,
-    fileDescriptors: Object.values(healthDefinition).flatMap(
-      (method) => method.requestType.fileDescriptorProtos,
-    ),
+    async fileDescriptors() {
+      const { service } = await import('grpc-health-check');
+      return Object.values(service).flatMap((method) => method.requestType.fileDescriptorProtos);
+    },
     implementation: {
       check: (
         { request }: ServerUnaryCall<HealthRequest, HealthResponse>,
@@ -52,7 +53,7 @@ export class HealthService {
         if (status === 'SERVICE_UNKNOWN') throw unknownService(request.service);
         callback(null, { status });
       },
-      list: (_call: unknown, callback: sendUnaryData<unknown>) => {
+      list: (_call: unknown, callback: sendUnaryData<HealthListResponse>) => {
         const names = ['', ...this.#sliceOf.keys()];
         const entries = names.map((name) => [name, { status: this.#statusOf(name) }] as const);
         callback(null, { statuses: Object.fromEntries(entries) });
@@ -61,7 +62,7 @@ export class HealthService {
     },
   };
 
-  /** Tells the watchers that nothing is served any more, and ends their streams. */
+  /** Notifies the watchers that nothing is served any more, and ends their streams. */
   close(): void {
     this.#tellAll();
     this.#stopWatching();
@@ -106,5 +107,5 @@ export class HealthService {
 
 function unknownService(service: string): SynclineError {
   const name = JSON.stringify(service.slice(0, 100));
-  return new SynclineError('not-found', `there is no service ${name} here`);
+  return new SynclineError('not-found', `unknown service ${name}`);
 }

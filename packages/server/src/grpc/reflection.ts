@@ -1,9 +1,21 @@
-// Server reflection (v1 and v1alpha) over the descriptors that the services bring along, so that
-// grpcurl and its like work without a .proto file.
-import type { Server, ServiceDefinition, UntypedServiceImplementation } from '@grpc/grpc-js';
+// Server reflection (v1 and v1alpha) with the descriptors of the services, so that grpcurl and similar tools
+// work without a .proto file.
+//
+// The library and the descriptors take longer to load than the rest of a gRPC listener, and most servers never
+// need them: the first call loads them before its messages are read.
+import type {
+  MethodDefinition,
+  Server,
+  ServerDuplexStream,
+  ServiceDefinition,
+  UntypedServiceImplementation,
+} from '@grpc/grpc-js';
 import type { PackageDefinition } from '@grpc/proto-loader';
-import { ReflectionService } from '@grpc/reflection';
+import { assert, type Logger } from '@syncline/kernel';
+import { statusFrom } from './call-status.js';
 import type { GrpcService } from './grpc-service.js';
+
+const METHOD = 'ServerReflectionInfo';
 
 type Stream = {
   write(message: unknown): boolean;
@@ -12,32 +24,83 @@ type Stream = {
   once(event: 'drain', listener: () => void): void;
 };
 
-export function addReflection(server: Server, services: readonly GrpcService[]): void {
-  const reflection = new ReflectionService(packageOf(services), {
+interface LoadedMethod {
+  readonly definition: MethodDefinition<unknown, unknown>;
+  readonly handle: (call: Stream) => void;
+}
+
+export function addReflection(
+  server: Server,
+  services: readonly GrpcService[],
+  { logger }: { readonly logger: Logger },
+): void {
+  let loading: Promise<ReadonlyMap<string, LoadedMethod>> | undefined;
+  for (const version of ['v1', 'v1alpha']) {
+    const path = `/grpc.reflection.${version}.ServerReflection/${METHOD}`;
+    let method: LoadedMethod | undefined;
+    const codec = (): LoadedMethod['definition'] => {
+      assert(method !== undefined, 'the first call has loaded the method');
+      return method.definition;
+    };
+    const definition: ServiceDefinition = {
+      [METHOD]: {
+        path,
+        requestStream: true,
+        responseStream: true,
+        requestSerialize: (message) => codec().requestSerialize(message),
+        requestDeserialize: (bytes) => codec().requestDeserialize(bytes),
+        responseSerialize: (message) => codec().responseSerialize(message),
+        responseDeserialize: (bytes) => codec().responseDeserialize(bytes),
+      },
+    };
+    const answer = async (call: ServerDuplexStream<unknown, unknown>): Promise<void> => {
+      try {
+        loading ??= loadMethods(services);
+        method = (await loading).get(path);
+        method?.handle(call);
+      } catch (thrown) {
+        loading = undefined; // perhaps it could not open the files, and a later call can
+        call.emit('error', statusFrom(thrown, logger, { method: path }));
+      }
+    };
+    server.addService(definition, { [METHOD]: answer as never });
+  }
+}
+
+async function loadMethods(
+  services: readonly GrpcService[],
+): Promise<ReadonlyMap<string, LoadedMethod>> {
+  const { ReflectionService } = await import('@grpc/reflection');
+  const reflection = new ReflectionService(await packageOf(services), {
     services: services.map((service) => service.name),
   });
+  const methods = new Map<string, LoadedMethod>();
   reflection.addToServer({
-    addService(definition: ServiceDefinition, implementation: UntypedServiceImplementation) {
-      server.addService(definition, withBackpressure(implementation));
+    addService(definitions: ServiceDefinition, implementation: UntypedServiceImplementation) {
+      const definition = definitions[METHOD];
+      const handler = withBackpressure(implementation)[METHOD];
+      assert(definition !== undefined && handler !== undefined, 'reflection has one method');
+      methods.set(definition.path, { definition, handle: handler as never });
     },
   });
+  return methods;
 }
 
-/** The library reads the descriptors from any entry and cares for nothing else in it. */
-function packageOf(services: readonly GrpcService[]): PackageDefinition {
-  return Object.fromEntries(
-    services.map((service) => [
-      service.name,
-      {
-        format: 'Protocol Buffer 3 DescriptorProto',
-        type: {},
-        fileDescriptorProtos: service.fileDescriptors.map((bytes) => Buffer.from(bytes)),
-      },
-    ]),
-  ) as unknown as PackageDefinition;
+/** The library reads the descriptors from any entry and ignores everything else in it. */
+async function packageOf(services: readonly GrpcService[]): Promise<PackageDefinition> {
+  const entries = services.map(async (service) => {
+    const descriptors = await service.fileDescriptors();
+    const entry = {
+      format: 'Protocol Buffer 3 DescriptorProto',
+      type: {},
+      fileDescriptorProtos: descriptors.map((bytes) => Buffer.from(bytes)),
+    };
+    return [service.name, entry] as const;
+  });
+  return Object.fromEntries(await Promise.all(entries)) as unknown as PackageDefinition;
 }
 
-/** The library answers each question at once. A client that asks and does not read must wait. */
+/** The library answers each request immediately. A client that does not read must wait. */
 export function withBackpressure(
   implementation: UntypedServiceImplementation,
 ): UntypedServiceImplementation {

@@ -1,4 +1,4 @@
-// A call whose message does not come, over a raw HTTP/2 connection.
+// A call whose message does not arrive, over a raw HTTP/2 connection.
 import { connect } from 'node:http2';
 import { createSystemClock, silentLogger, silentMetrics } from '@syncline/kernel';
 import { expect, test } from 'vitest';
@@ -6,6 +6,7 @@ import { GuessBudget } from '../auth/guess-budget.js';
 import { LimitWatch } from '../limit-watch.js';
 import { Readiness } from '../readiness.js';
 import { ECHO_SERVICE, echoDefinition, echoDescriptors } from '../testing/echo-service.js';
+import { UnsentWatch } from '../unsent-watch.js';
 import { openGrpcListener } from './grpc-listener.js';
 
 test('a single request that does not arrive in time is DEADLINE_EXCEEDED', async () => {
@@ -14,7 +15,14 @@ test('a single request that does not arrive in time is DEADLINE_EXCEEDED', async
   const guesses = new GuessBudget({ ...base, limits });
   const readiness = new Readiness({ ...base, draining: new AbortController().signal });
   const listener = await openGrpcListener(
-    { ...base, limits, readiness, isTokenRight: () => true, guesses },
+    {
+      ...base,
+      limits,
+      readiness,
+      isTokenRight: () => true,
+      guesses,
+      unsent: new UnsentWatch({ ...base, limits }),
+    },
     {
       address: { host: '127.0.0.1', port: 0 },
       tls: undefined,

@@ -1,5 +1,5 @@
-// Answers to what is not even a request: bytes that are no HTTP, headers too large or too slow.
-// There is no response object yet, so the answer is written by hand, and the connection ends.
+// Answers to malformed requests: bytes that are not HTTP, headers too large or too slow. There is no response
+// object yet, so the answer is written to the socket, and the connection ends.
 import type { Socket } from 'node:net';
 import { SynclineError } from '@syncline/kernel';
 import { PROBLEM_MEDIA_TYPE } from '@syncline/protocol';
@@ -13,7 +13,7 @@ export interface ClientError {
   readonly limit?: keyof typeof serverLimits;
 }
 
-/** Undefined when there is nobody left to answer. */
+/** Undefined when the client is gone. */
 export function clientErrorOf(systemCode: string): ClientError | undefined {
   if (systemCode === 'ECONNRESET' || systemCode === 'EPIPE') return undefined;
   if (systemCode === 'HPE_HEADER_OVERFLOW') {
@@ -22,7 +22,7 @@ export function clientErrorOf(systemCode: string): ClientError | undefined {
   if (systemCode === 'ERR_HTTP_REQUEST_TIMEOUT') {
     return tooMuch('httpRequestTimeoutMs', 408, 'the request did not arrive in time');
   }
-  return { status: 400, error: new SynclineError('invalid-argument', 'this is no HTTP request') };
+  return { status: 400, error: new SynclineError('invalid-argument', 'not a valid HTTP request') };
 }
 
 function tooMuch(

@@ -2,8 +2,8 @@
 //
 // A web page anywhere can point a name of its own at 127.0.0.1 and then talk to us as if we were its
 // own server. Its Host header still holds that name. Any address is safe as a Host: a page that talks
-// to it as its own server was served from there. As an Origin it is not: it may be anybody's server, so
-// only this machine's own addresses pass, and those that are allowed by name.
+// to it as its own server was served from there. As an Origin it is not: it may be anyone's server, so only
+// this machine's own addresses and explicitly allowed names pass.
 import { isIP } from 'node:net';
 import { isLoopback } from '../config/exposure.js';
 
@@ -20,17 +20,17 @@ export function createHostCheck(names: readonly string[]): HostCheck {
   };
 }
 
-/** Whether both name one host, on whichever ports. */
+/** Whether both name the same host, on any port. */
 export function isSameHost(one: string, other: string): boolean {
   return hostOf(one.toLowerCase()) === hostOf(other.toLowerCase());
 }
 
-/** The host of the page that a request was made by, as its Origin header has it. */
+/** The host of the page that made a request, from its Origin header. */
 export function originHost(origin: string): string | undefined {
   return URL.canParse(origin) ? new URL(origin).host : undefined;
 }
 
-/** Without port, brackets and the dot that ends a full name. */
+/** Without port, brackets and the trailing dot of a full name. */
 function hostOf(header: string): string {
   const bracketed = /^\[([^\]]*)\](?::\d*)?$/.exec(header);
   if (bracketed) return bracketed[1] ?? '';

@@ -1,4 +1,4 @@
-// The fastify application: routes, guard, error answers, headers and figures. It opens no socket.
+// The fastify application: routes, guard, error answers, headers and metrics. It opens no socket.
 import type { RequestListener, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { type Clock, type Logger, type Metrics, SynclineError } from '@syncline/kernel';
@@ -8,6 +8,7 @@ import type { GuessBudget } from '../auth/guess-budget.js';
 import type { LimitWatch } from '../limit-watch.js';
 import { serverLimits } from '../limits.js';
 import type { ServerMetricName } from '../metrics-list.js';
+import type { UnsentWatch } from '../unsent-watch.js';
 import type { HostCheck } from './host-check.js';
 import { problemFrom, problemWith, sendProblem } from './problem-reply.js';
 import { writeReply } from './reply-writer.js';
@@ -24,12 +25,13 @@ export interface HttpAppDeps {
   readonly isMetricsTokenRight?: TokenCheck | undefined;
   readonly isHostAllowed: HostCheck;
   readonly guesses: GuessBudget;
+  readonly unsent: UnsentWatch;
 }
 
 export interface HttpAppOptions {
   readonly routes: readonly ServerRoute[];
   createServer(handler: RequestListener): Server;
-  /** Called with bytes that are no request. The socket is left to the callee. */
+  /** Called with bytes that are not a request. The callee owns the socket. */
   onClientError(systemCode: string, socket: Socket): void;
 }
 
@@ -41,11 +43,19 @@ const SECURITY_HEADERS = {
   'cache-control': 'no-store',
 } as const;
 
+/** Routes check their input themselves. Fastify's own compilers would only slow the start down. */
+function noSchemas(): never {
+  throw new Error('routes have no schemas');
+}
+
 export function createHttpApp(deps: HttpAppDeps, options: HttpAppOptions): FastifyInstance {
   const { routes } = options;
   const app = fastify({
     serverFactory: (handler) => options.createServer(handler),
     bodyLimit: serverLimits.httpBodyBytesMax.value,
+    schemaController: {
+      compilersFactory: { buildValidator: noSchemas, buildSerializer: noSchemas },
+    },
     clientErrorHandler: (error, socket) => options.onClientError(error.code ?? '', socket),
     frameworkErrors: (error, request, reply) => answerThrown(deps, error, request, reply),
     routerOptions: {
@@ -53,7 +63,7 @@ export function createHttpApp(deps: HttpAppDeps, options: HttpAppOptions): Fasti
       maxParamLength: serverLimits.httpHeaderBytesMax.value, // so the limit of URLs is met before it
     },
   });
-  app.removeContentTypeParser('text/plain'); // a page elsewhere can send that without asking us
+  app.removeContentTypeParser('text/plain'); // a page from another origin can send that without a preflight request
   app.addHook('onRequest', async (request, reply) => admit(deps, routes, request, reply));
   app.setErrorHandler((thrown, request, reply) => answerThrown(deps, thrown, request, reply));
   app.setNotFoundHandler((request, reply) => answerUnknown(routes, request, reply));
@@ -67,7 +77,7 @@ export function createHttpApp(deps: HttpAppDeps, options: HttpAppOptions): Fasti
   return app;
 }
 
-/** Runs first for every request, also for those that match no route. */
+/** Runs first for every request, including those that match no route. */
 async function admit(
   deps: HttpAppDeps,
   routes: readonly ServerRoute[],
@@ -98,7 +108,7 @@ async function admit(
   return sendProblem(reply, problemWith(refusal.error, refusal.status));
 }
 
-/** A path that is no route needs the token as well: what exists is told to those who may know. */
+/** An unknown path needs the token as well, so that no one without it can probe for routes. */
 function factsOf(request: FastifyRequest, route: ServerRoute | undefined): RequestFacts {
   const { headers, rawHeaders, url = '' } = request.raw;
   return {
@@ -156,13 +166,13 @@ function answerUnknown(
   const path = request.url.replace(/\?.*$/s, '');
   const methods = methodsOf(path, routes);
   if (methods.length > 0) {
-    const message = `${request.method} is not a method of ${path}. It has ${methods.join(', ')}.`;
+    const message = `${path} does not support ${request.method}; expected ${methods.join(', ')}.`;
     reply.header('allow', methods.join(', '));
     sendProblem(reply, problemWith(new SynclineError('invalid-argument', message), 405));
     return;
   }
   const suggestions = suggestPaths(path, routes);
-  const message = `there is nothing at ${path}. Try ${suggestions.join(' or ')}.`;
+  const message = `${path} does not exist. Try ${suggestions.join(' or ')}.`;
   const details = { suggestions };
   sendProblem(reply, problemWith(new SynclineError('not-found', message, { details })));
 }

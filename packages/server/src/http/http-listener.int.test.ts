@@ -1,4 +1,4 @@
-// HTTP over real sockets: what is answered, what is refused, and what is cut.
+// HTTP over real sockets: what is answered, refused, and cut off.
 import { getEventListeners } from 'node:events';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Secret } from '../config/secret.js';
@@ -31,25 +31,25 @@ describe('without a token', () => {
         { name: 'storage:echo', ok: true },
       ],
     });
-    slice.health = { kind: 'not-ready', reason: 'waits for a peer' };
+    slice.health = { kind: 'not-ready', reason: 'reads /var/lib/syncline/log' };
     const waiting = await get('/readyz');
     expect(waiting.status).toBe(503);
     expect(await waiting.json()).toMatchObject({
       ready: false,
-      checks: [{ ok: true }, { name: 'slice:echo', ok: false, reason: 'waits for a peer' }, {}],
+      checks: [{ ok: true }, { name: 'slice:echo', ok: false, reason: 'reads (path)' }, {}],
     });
     expect((await get('/healthz')).status).toBe(200); // a restart would not help
-    slice.health = { kind: 'failed', reason: 'disk gone' };
+    slice.health = { kind: 'failed', reason: 'cannot sync /var/lib/syncline/log: disk gone' };
     const failed = await get('/healthz');
     expect(failed.status).toBe(503);
     expect(await failed.json()).toEqual({
       healthy: false,
-      checks: [{ name: 'slice:echo', ok: false, reason: 'disk gone' }],
+      checks: [{ name: 'slice:echo', ok: false, reason: 'cannot sync (path): disk gone' }],
     });
     slice.health = { kind: 'ready' };
   });
 
-  test('/metrics has every limit beside what is used of it, and the build', async () => {
+  test('/metrics has every limit beside its usage, and the build', async () => {
     const text = await (await get('/metrics')).text();
     expect(text).toContain('syncline_limit{package="server",limit="httpBodyBytesMax"} 1048576');
     expect(text).toContain('syncline_limit{package="server",limit="httpConnectionsMax"} 1024');
@@ -154,7 +154,7 @@ describe('without a token', () => {
     });
   });
 
-  test('an unknown path suggests what there is; a wrong method says which there are', async () => {
+  test('an unknown path suggests existing ones; a wrong method lists those supported', async () => {
     const near = await (await get('/api/statsu')).json();
     expect(near).toMatchObject({ code: 'not-found', details: { suggestions: ['/api/status'] } });
     const far = await (await get('/something/else/entirely')).json();
@@ -164,7 +164,7 @@ describe('without a token', () => {
     expect(wrong.headers.get('allow')).toBe('GET, HEAD');
   });
 
-  test('bodies are checked: too large, no JSON, wrong type', async () => {
+  test('bodies are checked: too large, not JSON, wrong type', async () => {
     const post = (body: string, type: string): Promise<Response> =>
       get('/api/echo/say', { method: 'POST', headers: { 'content-type': type }, body });
     const large = await post(JSON.stringify('x'.repeat(1024 * 1024)), 'application/json');
@@ -205,14 +205,14 @@ describe('without a token', () => {
     expect(await tooLong.json()).toMatchObject({ details: { limit: 'httpUrlBytesMax' } });
   });
 
-  test('bytes that are no HTTP get 400 and the connection ends', async () => {
+  test('bytes that are not HTTP get 400 and the connection ends', async () => {
     await using client = await openRawClient(server.port('http'));
     client.send('*1\r\n$4\r\nPING\r\n');
     await client.closed;
-    expect(client.text()).toMatch(/^HTTP\/1\.1 400 .*"this is no HTTP request"/s);
+    expect(client.text()).toMatch(/^HTTP\/1\.1 400 .*"not a valid HTTP request"/s);
   });
 
-  test('a name that is not ours is refused, and so are writes of a page elsewhere', async () => {
+  test('a foreign Host header is refused, and so are writes from a page of another origin', async () => {
     const ask = async (host: string): Promise<string> => {
       await using client = await openRawClient(server.port('http'));
       client.send(`GET /api/status HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`);
@@ -225,7 +225,7 @@ describe('without a token', () => {
     expect((await get('/api/echo/say', foreign)).status).toBe(403);
   });
 
-  test('events stream one by one, resume by id, and end when the client goes', async () => {
+  test('events are streamed one by one, resume by id, and end when the client leaves', async () => {
     const gone = new AbortController();
     const stream = await get('/api/echo/events', {
       headers: { 'last-event-id': '4' },
@@ -239,11 +239,11 @@ describe('without a token', () => {
     slice.release();
     expect((await reader?.read())?.value).toBe('event: tick\ndata: {"line":"one\\ntwo"}\n\n');
     gone.abort();
-    await until(() => slice.journal.includes('client gone'), 'the slice hears of it');
+    await until(() => slice.journal.includes('client gone'), 'the slice is notified');
     slice.release();
   });
 
-  test('many event streams at once leave nothing on the signal of the drain', async () => {
+  test('many concurrent event streams leave no listeners on the drain signal', async () => {
     const warnings: string[] = [];
     const warn = ({ name }: Error): void => void warnings.push(name);
     process.on('warning', warn);
@@ -259,7 +259,7 @@ describe('without a token', () => {
     slice.release();
   });
 
-  test('a stream whose source fails ends, and the log says why', async () => {
+  test('a stream whose source fails ends, and the reason is logged', async () => {
     const stream = await get('/api/echo/events', { headers: { 'last-event-id': 'bug' } });
     expect(await stream.text()).toBe('event: hello\nid: bug1\ndata: {"after":"bug"}\n\n');
     expect(server.log.at(-1)).toMatchObject({
@@ -296,7 +296,7 @@ describe('with a token', () => {
     expect(await status(path)).toBe(200);
   });
 
-  test('a refusal says how to ask', async () => {
+  test('a refusal says how to authenticate', async () => {
     const refused = await fetch(`http://127.0.0.1:${server.port('http')}/version`);
     expect(refused.headers.get('www-authenticate')).toBe('Bearer realm="syncline"');
     expect(await refused.json()).toMatchObject({ code: 'unauthenticated' });

@@ -32,7 +32,7 @@ export async function openHttpListener(
   const { connectionsMax, routes } = options;
   const count = new ConnectionCount(deps, { listener: 'http', connectionsMax });
   const inFlight = new InFlight({ count, limits: deps.limits });
-  /** Answered before their request was complete: whatever comes of it gets no second answer. */
+  /** Answered before their request was complete, so that the rest gets no second answer. */
   const answered = new WeakSet<Socket>();
   const app = createHttpApp(deps, {
     routes,
@@ -55,9 +55,23 @@ export async function openHttpListener(
   await app.ready();
   const { server } = app;
   const sockets = countSockets(server, count);
+  server.on('timeout', (socket: Socket) => {
+    if (!inFlight.isBetweenRequests(socket)) return;
+    count.cut('idle');
+    socket.destroy();
+  });
   watchForStalls(server, options.timeouts.stallTimeoutMs, deps.clock, (socket) => {
     count.cut(inFlight.has(socket) ? 'stalled' : 'idle');
     socket.destroy();
+  });
+  server.on(options.tls ? 'secureConnection' : 'connection', (socket: Socket) => {
+    const unsent = deps.unsent.connection(() => {
+      count.cut('stalled');
+      socket.destroy();
+    });
+    // `watchForStalls` cuts a silent client after its own time.
+    unsent.add({ bytes: () => inFlight.unsentBytes(socket), isPatient: true });
+    socket.once('close', () => unsent.close());
   });
   const address = await listenOn(server, options.address, deps.logger);
   return new HttpListener({ server, sockets, inFlight }, address);
@@ -78,31 +92,31 @@ class HttpListener implements ServerListener {
     this.address = { listener: 'http', ...address };
   }
 
-  /** New work is refused since the draining signal has fired; this waits for what came before. */
+  /** New work has been refused since the draining signal fired; this waits for earlier requests. */
   drain(signal: AbortSignal): Promise<void> {
     return this.#parts.inFlight.settled(signal);
   }
 
-  /** Stops accepting. Connections end after the answers that they wait for; at the signal all do. */
+  /** Stops accepting. Connections end after their pending answers, or when the signal fires. */
   async close(signal: AbortSignal): Promise<void> {
     const { server, sockets, inFlight } = this.#parts;
     const closed = new Promise<void>((resolve) => {
       server.close(() => resolve());
     });
     await inFlight.settled(signal);
-    // What is left is idle, shakes hands or has sent half a request: nothing was promised to it.
+    // The rest is idle, in a handshake or has sent half a request: nothing was promised to it.
     for (const socket of sockets) socket.destroy();
     await closed;
   }
 }
 
-/** Node looks at a quiet socket this many times before it has been quiet for the whole time. */
+/** How often Node checks an idle socket within the timeout. */
 const LOOKS_PER_STALL = 6;
 
 /**
- * Node emits `timeout` when nothing has moved since it last looked; the first look after a write only notes how much
- * is left, so waiting for the whole time at once would take twice as long. It looks six times as often instead, and
- * what is counted is how long nothing has moved.
+ * Node emits `timeout` when nothing has moved since its last check; the first check after a write only records
+ * how much is left, so a single check per timeout would take twice as long. It checks six times as often
+ * instead, and we measure how long nothing has moved.
  */
 function watchForStalls(
   server: Server,
@@ -114,10 +128,11 @@ function watchForStalls(
   const quiet = new WeakMap<Socket, { sinceMs: number; seenAtMs: number; bytes: number }>();
   server.timeout = lookMs;
   server.on('timeout', (socket: Socket) => {
+    if (socket.destroyed) return; // it was idle
     const nowMs = clock.monotonicMs();
     const bytes = socket.bytesRead + socket.bytesWritten;
     const known = quiet.get(socket);
-    // A longer pause between two looks means that Node saw bytes leave in between.
+    // A longer pause between two checks means that Node saw bytes leave in between.
     const wasQuiet = known?.bytes === bytes && nowMs - known.seenAtMs < 1.5 * lookMs;
     const sinceMs = wasQuiet ? known.sinceMs : nowMs - lookMs;
     if (nowMs - sinceMs >= stallTimeoutMs - lookMs / 2) return onStalled(socket);

@@ -1,4 +1,4 @@
-// Requests that are sent before the answers to those before them: few, counted, and told the end.
+// Pipelined requests: limited, counted, and notified when the client is gone.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { EchoSlice } from '../testing/echo-slice.js';
 import { openRawClient } from '../testing/raw-client.js';
@@ -42,7 +42,7 @@ test.each([
   ['one without host', 'GET / HTTP/1.1\r\n\r\n'],
   ['one that expects what we do not know', get('/', 'expect: wonders\r\n')],
   ['one whose path cannot be decoded', get('/%zz')],
-])('beyond the limit the connection is cut: %s', async (_name, more) => {
+])('above the limit the connection is cut: %s', async (_name, more) => {
   await using client = await openRawClient(server.port('http'));
   client.send(WAIT.repeat(REQUESTS_MAX) + more);
   await client.closed;
@@ -50,13 +50,13 @@ test.each([
   expect(await limitReached()).toBe(true);
 });
 
-test('all of them hear that the client is gone, also those whose turn had not come', async () => {
+test('all of them are notified that the client is gone, including those still queued', async () => {
   const client = await openRawClient(server.port('http'));
   client.send(get('/api/echo/events').repeat(3));
   await until(() => slice.waitingCount === 3, 'all stream');
   await client[Symbol.asyncDispose]();
   const gone = (): number => slice.journal.filter((line) => line === 'client gone').length;
-  await until(() => gone() === 3, 'all have heard');
+  await until(() => gone() === 3, 'all are notified');
 });
 
 test('a stop answers all of them', async () => {

@@ -1,4 +1,4 @@
-// What a slice gives the server to answer HTTP: plain values in, plain values or events out.
+// What a slice provides to answer HTTP: plain values in, plain values or events out.
 //
 // A slice sees neither fastify nor sockets. Authentication, limits, error answers, backpressure and
 // keep-alive comments are the server's.
@@ -34,16 +34,16 @@ export type HttpReply =
 
 export type ServerSentEvent = {
   readonly event: string;
-  /** What Last-Event-ID will say when the client comes back. */
+  /** The Last-Event-ID that the client sends when it reconnects. */
   readonly id?: string;
 } & (
   | { /** Sent as JSON. */ readonly data: unknown }
   | {
-      /** JSON already, without line breaks: encoded once for many clients. */ readonly encoded: string;
+      /** Already JSON, without line breaks: encoded once for many clients. */ readonly encoded: string;
     }
 );
 
-/** What a route says about itself. Schemas are zod's, so that tests can hold answers against them. */
+/** The description of a route. Schemas are zod's, so that tests can check answers against them. */
 export interface RouteDoc {
   readonly summary: string;
   readonly query?: Readonly<Record<string, z.ZodType>>;

@@ -2,10 +2,12 @@
 import { createSystemClock, type Metrics, silentLogger } from '@syncline/kernel';
 import { afterEach, expect, test } from 'vitest';
 import { GuessBudget } from '../auth/guess-budget.js';
+import { LiveHub } from '../dashboard/live-hub.js';
 import { LimitWatch } from '../limit-watch.js';
 import type { ServerListener } from '../listener.js';
 import { openRawClient } from '../testing/raw-client.js';
 import { until } from '../testing/until.js';
+import { UnsentWatch } from '../unsent-watch.js';
 import { createHostCheck } from './host-check.js';
 import { openHttpListener } from './http-listener.js';
 import type { HttpTimeouts } from './node-http-server.js';
@@ -24,7 +26,24 @@ const metrics: Metrics = {
   set() {},
   observe() {},
 };
+const hub = new LiveHub({ clock: createSystemClock(), limitReached() {} });
 const routes: readonly ServerRoute[] = [
+  {
+    method: 'GET',
+    path: '/live',
+    access: 'open',
+    async handle() {
+      const events = await hub.open('busy', () => ({
+        intervalMs: 10,
+        start: () => Promise.resolve(),
+        sample: () => ({ kind: 'replaced' }),
+        partsCount: () => 1,
+        part: () => `"${'x'.repeat(64 * 1024)}"`,
+        stop() {},
+      }));
+      return { kind: 'events', events: { [Symbol.asyncIterator]: () => events } };
+    },
+  },
   {
     method: 'GET',
     path: '/large',
@@ -50,6 +69,7 @@ async function open(timeouts: Partial<HttpTimeouts>, connectionsMax = 10): Promi
       metrics,
       limits,
       guesses: new GuessBudget({ clock, logger, limits }),
+      unsent: new UnsentWatch({ clock, limits }),
       draining: new AbortController().signal,
       isTokenRight: () => true,
       isHostAllowed: createHostCheck([]),
@@ -69,7 +89,7 @@ afterEach(async () => {
   await listener?.close(AbortSignal.abort());
 });
 
-test('headers that drip in are cut, also when there is always one more byte', async () => {
+test('slow headers are cut off, even if bytes keep arriving', async () => {
   await using client = await openRawClient(await open({ headersTimeoutMs: 200 }));
   client.send('GET /small HTTP/1.1\r\nhost: localhost\r\n');
   const drip = setInterval(() => client.send('x'), 20);
@@ -79,12 +99,12 @@ test('headers that drip in are cut, also when there is always one more byte', as
   expect(counted).toContain('syncline_server_connections_cut_total http stalled');
 });
 
-test('a connection that never says anything is cut', async () => {
+test('a connection that never sends anything is cut', async () => {
   await using client = await openRawClient(await open({ headersTimeoutMs: 200 }));
   await client.closed;
 });
 
-test('a body that drips in is cut', async () => {
+test('a slow body is cut off', async () => {
   await using client = await openRawClient(
     await open({ requestTimeoutMs: 300, headersTimeoutMs: 300 }),
   );
@@ -98,8 +118,10 @@ test('a body that drips in is cut', async () => {
 
 test('a connection between requests is cut when it idles too long', async () => {
   await using client = await openRawClient(await open({ idleTimeoutMs: 100 }));
+  const startMs = performance.now();
   client.send('GET /small HTTP/1.1\r\nhost: localhost\r\n\r\n');
   await client.closed;
+  expect(performance.now() - startMs).toBeLessThan(5_000); // and not after the stall time
   expect(client.text()).toContain('HTTP/1.1 200 ');
   expect(counted).toContain('syncline_server_connections_cut_total http idle');
 });
@@ -117,7 +139,7 @@ test('a client that does not read its answer is cut', async () => {
   expect(client.text().length).toBeLessThan(20_000_000);
 });
 
-test('connections beyond the limit are closed at once, and there is room again after one ends', async () => {
+test('connections above the limit are closed immediately, and there is room again after one ends', async () => {
   const port = await open({}, 2);
   const one = await openRawClient(port);
   await using two = await openRawClient(port);
@@ -156,7 +178,7 @@ test('two Host headers are refused', async () => {
   expect(client.text()).toContain('HTTP/1.1 400 ');
 });
 
-test('a reader that stalls is cut once the whole time has passed, and not much later', async () => {
+test('a stalled reader is cut when the timeout has passed, and not much later', async () => {
   const stallTimeoutMs = 1_500;
   await using client = await openRawClient(await open({ stallTimeoutMs }));
   const startMs = performance.now();
@@ -169,4 +191,23 @@ test('a reader that stalls is cut once the whole time has passed, and not much l
   const tookMs = performance.now() - startMs;
   expect(tookMs).toBeGreaterThan(0.9 * stallTimeoutMs);
   expect(tookMs).toBeLessThan(1.9 * stallTimeoutMs);
+});
+
+test('an open page that stops reading is cut after the stall timeout, and others are not affected', async () => {
+  const stallTimeoutMs = 1_500;
+  const port = await open({ stallTimeoutMs });
+  await using stalled = await openRawClient(port);
+  await using reading = await openRawClient(port);
+  stalled.pause();
+  const startMs = performance.now();
+  for (const client of [stalled, reading])
+    client.send('GET /live HTTP/1.1\r\nhost: localhost\r\n\r\n');
+  await until(() => hub.pagesCount === 2, 'both pages are open');
+  await until(() => hub.pagesCount === 1, 'the page that does not read is cut', 20_000);
+  expect(performance.now() - startMs).toBeGreaterThan(0.9 * stallTimeoutMs);
+  expect(counted.filter((line) => line.includes('_cut_total'))).toEqual([
+    'syncline_server_connections_cut_total http stalled',
+  ]);
+  const before = reading.text().length;
+  await until(() => reading.text().length > before, 'the neighbour gets more');
 });

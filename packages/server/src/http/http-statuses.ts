@@ -1,5 +1,5 @@
-// The statuses that the server itself answers where HTTP has a better one than the error table gives
-// the code. docs/ERRORS.md is made from this list, and what the server refuses by itself has its type.
+// Statuses of the server's own refusals, where HTTP has a better one than the error table. docs/ERRORS.md is
+// generated from this list.
 import type { ErrorCode } from '@syncline/kernel';
 
 interface StatusMeaning {
@@ -8,10 +8,10 @@ interface StatusMeaning {
 }
 
 export const httpStatuses = {
-  403: { code: 'invalid-argument', when: 'A page of another origin asks for a change.' },
+  403: { code: 'invalid-argument', when: 'A web page from another origin requested a change.' },
   405: {
     code: 'invalid-argument',
-    when: 'The path does not have this method. The header `allow` lists those that it has.',
+    when: 'The method is not supported for this path. The header `allow` lists those that are.',
   },
   408: { code: 'limit-exceeded', when: 'The request did not arrive in time.' },
   413: { code: 'limit-exceeded', when: 'The body is too large.' },
@@ -21,7 +21,7 @@ export const httpStatuses = {
   431: { code: 'limit-exceeded', when: 'The headers are too many or too large.' },
   500: {
     code: 'unavailable',
-    when: 'A bug of the server: not worth a retry, and the outcome is unknown. Its log tells more.',
+    when: 'A bug in the server. Do not retry; the outcome is unknown. The server log has the details.',
   },
 } as const satisfies Readonly<Record<number, StatusMeaning>>;
 

@@ -1,9 +1,9 @@
-// The requests that are being answered: a drain waits for them, and a timeout asks whether a socket
-// was waiting for its client or only idle.
+// The requests that are being answered: a drain waits for them, and a timeout uses them to tell a stalled
+// client from an idle connection.
 //
-// A client may send requests before it has its answers. Node starts them all at once, but only the
-// first response has the socket: the others wait in line, and Node does not tell them when the socket
-// closes. So they are counted by the socket of the request, they are few, and we tell them.
+// A client may send requests before it has its answers. Node starts them all immediately, but only the first
+// response has the socket: the others are queued, and Node does not notify them when the socket closes. So they
+// are counted by the socket of the request, limited, and notified here.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ConnectionCount } from '../connection-count.js';
@@ -25,7 +25,7 @@ export class InFlight {
     this.#deps = deps;
   }
 
-  /** False when there is nobody to answer: the connection is gone, or was cut for asking too much. */
+  /** False when there is no client to answer: the connection is gone, or was cut for too many requests. */
   add({ socket }: IncomingMessage, response: ServerResponse): boolean {
     if (socket.destroyed) return false; // what was sent along with the request that cut it
     const responses = this.#responsesOf(socket);
@@ -41,11 +41,24 @@ export class InFlight {
     return true;
   }
 
+  /** Answers that the client has not read, including queued ones. */
+  unsentBytes(socket: Socket): number {
+    let bytes = socket.writableLength;
+    for (const response of this.#bySocket.get(socket) ?? [])
+      if (response.socket === null) bytes += response.writableLength;
+    return bytes;
+  }
+
   has(socket: Socket): boolean {
     return (this.#bySocket.get(socket)?.size ?? 0) > 0;
   }
 
-  /** Whether the head of an answer is out: another answer would end up inside it. */
+  /** Whether every request so far is answered, and there was one. */
+  isBetweenRequests(socket: Socket): boolean {
+    return this.#bySocket.get(socket)?.size === 0;
+  }
+
+  /** Whether the head of an answer was sent: another answer would end up inside it. */
   isAnswering(socket: Socket): boolean {
     return [...(this.#bySocket.get(socket) ?? [])].some(({ headersSent }) => headersSent);
   }
@@ -90,7 +103,7 @@ export class InFlight {
   }
 }
 
-/** The response that has the socket hears of its end from Node. */
+/** Node itself notifies the response that has the socket. */
 function tellWaiting(response: ServerResponse): void {
   if (response.socket !== null) return;
   response.destroy();

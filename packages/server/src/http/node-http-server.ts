@@ -1,4 +1,4 @@
-// The Node server below fastify, with every limit that Node itself can hold.
+// The Node server below fastify, with every limit that Node itself can enforce.
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import type { TlsCredentials } from '../config/server-config.js';
@@ -9,7 +9,7 @@ export interface HttpTimeouts {
   readonly headersTimeoutMs: number;
   readonly requestTimeoutMs: number;
   readonly stallTimeoutMs: number;
-  /** A connection between two requests. 0 keeps it. */
+  /** Timeout of a connection between two requests. 0 for none. */
   readonly idleTimeoutMs: number;
 }
 
@@ -31,9 +31,9 @@ export function createNodeHttpServer(
     headersTimeout: headersTimeoutMs,
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: idleTimeoutMs === 0 ? NEVER_MS : idleTimeoutMs,
-    // Node looks for late requests this often; its default of 30 s would make the limits a guess.
+    // How often Node checks for late requests; with its default of 30 s the limits would be imprecise.
     connectionsCheckingInterval: Math.min(1_000, headersTimeoutMs / 4),
-    requireHostHeader: false, // the guard refuses it; Node would answer past the handler, uncounted
+    requireHostHeader: false, // the guard refuses it; Node would answer without the handler, uncounted
   };
   const server =
     options.tls === undefined
@@ -42,8 +42,8 @@ export function createNodeHttpServer(
           { ...serverOptions, ...tlsServerOptions(options.tls, 'http/1.1') },
           handler,
         );
-  // Node would drop headers beyond a count in silence. The guard refuses such a request instead.
+  // Node would silently drop headers above a count. The guard refuses such a request instead.
   server.maxHeadersCount = 0;
-  server.on('checkExpectation', handler); // without it Node answers 417 past the handler, uncounted
+  server.on('checkExpectation', handler); // without it Node answers 417 without the handler, uncounted
   return server;
 }

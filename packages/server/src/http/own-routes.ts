@@ -1,4 +1,5 @@
 // The routes that the server itself answers.
+import { withoutPaths } from '@syncline/protocol';
 import type { Readiness } from '../readiness.js';
 import { type ServerIdentity, type ServerStatus, statusSchema } from '../server-status.js';
 import type { ServerReply, ServerRoute } from './route-table.js';
@@ -36,9 +37,9 @@ export function ownRoutes(deps: OwnRoutesDeps): readonly ServerRoute[] {
   ];
 }
 
-/** Probes carry no token, so what they read names no files. The log and /api/status have the whole reason. */
+/** Probes carry no token, so their answers name no files. The log and /api/status have the full reason. */
 function openReason(reason: string | undefined): string | undefined {
-  return reason?.replace(/(?:\/[^\s/'":,;()]+){2,}\/?/g, '(path)');
+  return reason === undefined ? undefined : withoutPaths(reason);
 }
 
 function ready(readiness: Readiness): ServerReply {
@@ -49,7 +50,7 @@ function ready(readiness: Readiness): ServerReply {
   return { kind: 'json', status: isReady ? 200 : 503, body: { ready: isReady, checks } };
 }
 
-/** Fails only for what a restart can mend: a node that waits for a peer must not be restarted. */
+/** Fails only for what a restart can fix: a node that waits for a peer must not be restarted. */
 function health(readiness: Readiness): ServerReply {
   const failed = readiness.checks().filter((check) => !check.ok && check.isFatal);
   const checks = failed.map(({ name, ok, reason }) => ({ name, ok, reason: openReason(reason) }));

@@ -1,4 +1,4 @@
-// Failures as HTTP answers: problem documents by the error table, and nothing of our insides.
+// Failures as HTTP answers: problem documents by the error table, without internal details.
 import { type LogFields, type Logger, SynclineError } from '@syncline/kernel';
 import { type HttpProblem, PROBLEM_MEDIA_TYPE, problemOf } from '@syncline/protocol';
 import type { FastifyReply } from 'fastify';

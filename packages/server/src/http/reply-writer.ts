@@ -47,14 +47,14 @@ function writeFile(reply: FastifyReply, { contentType, body, gzip, headers }: Fi
   reply.send(takesGzip ? gzip : body);
 }
 
-/** The answer is under way, so that a source which fails can only be logged; the client comes back. */
+/** The answer has started, so a failure of the source can only be logged; the client reconnects. */
 async function writeEvents(
   deps: ReplyWriterDeps,
   reply: FastifyReply,
   stream: { readonly events: AsyncIterable<ServerSentEvent>; readonly signal: AbortSignal },
 ): Promise<void> {
   reply.header('content-type', 'text/event-stream; charset=utf-8');
-  reply.header('x-accel-buffering', 'no'); // proxies hold streams back otherwise
+  reply.header('x-accel-buffering', 'no'); // otherwise proxies buffer streams
   if (reply.request.method === 'HEAD') return void reply.send('');
   reply.hijack();
   const response = reply.raw;

@@ -27,7 +27,7 @@ test('a good request passes', () => {
   expect(statusOf({})).toBeUndefined();
 });
 
-test('limits hold at n and n + 1', () => {
+test('limits are exact: n passes, n + 1 does not', () => {
   expect(statusOf({ url: 'x'.repeat(20) })).toBeUndefined();
   expect(statusOf({ url: 'x'.repeat(21) })).toBe(414);
   expect(statusOf({ headersCount: 10 })).toBeUndefined();
@@ -39,14 +39,14 @@ test('a foreign host is refused even with the token', () => {
   expect(statusOf({ host: undefined, access: 'open' })).toBe(421);
 });
 
-test('a page elsewhere may read what it may, and change nothing', () => {
+test('a page of another origin may read where allowed, and change nothing', () => {
   expect(statusOf({ origin: 'http://evil.example' })).toBeUndefined();
   expect(statusOf({ origin: 'http://evil.example', method: 'POST' })).toBe(403);
   expect(statusOf({ origin: 'null', method: 'DELETE' })).toBe(403);
   expect(statusOf({ origin: 'http://localhost:7400', method: 'DELETE' })).toBeUndefined();
 });
 
-test('the address of a page elsewhere is no better than its name', () => {
+test('the address of another origin is refused like its name', () => {
   const post = { host: '127.0.0.1:7400', method: 'POST' };
   expect(statusOf({ ...post, origin: 'http://203.0.113.5' })).toBe(403);
   expect(statusOf({ ...post, origin: 'http://[2001:db8::5]' })).toBe(403);
@@ -58,7 +58,7 @@ test('two Host headers are refused', () => {
   expect(statusOf({ hostsCount: 2 })).toBe(400);
 });
 
-test('an address that guessed too often is refused even with the token, but not on open routes', () => {
+test('an address with too many wrong guesses is refused even with the token, but not on open routes', () => {
   expect(statusOf({}, { isSpent: true })).toBe(429);
   expect(statusOf({ access: 'open' }, { isSpent: true })).toBeUndefined();
 });
@@ -69,22 +69,24 @@ test('the token is needed except where a route is open', () => {
   expect(statusOf({ authorization: undefined, access: 'open' })).toBeUndefined();
 });
 
-test('while draining work is refused, and the server still tells about itself', () => {
+test('while draining work is refused, and its own routes still answer', () => {
   expect(statusOf({}, { isDraining: true })).toBe(503);
   expect(statusOf({ access: 'token' }, { isDraining: true })).toBeUndefined();
   expect(statusOf({ access: 'open' }, { isDraining: true })).toBeUndefined();
 });
 
-test('refusals say what was wrong', () => {
+test('refusals explain what was wrong', () => {
   const messageOf = (facts: Partial<RequestFacts>) =>
     guardRequest({ ...good, ...facts }, rules)?.error.message;
-  expect(messageOf({ url: 'x'.repeat(21) })).toBe('the URL has 21 bytes, and 20 are allowed');
-  expect(messageOf({ headersCount: 11 })).toBe('the request has 11 headers, and 10 are allowed');
-  expect(messageOf({ authorization: undefined })).toMatch(/^a bearer token is needed\. Send /);
-  expect(messageOf({ authorization: 'Bearer wrong' })).toMatch(/is not the right bearer token\. /);
+  expect(messageOf({ url: 'x'.repeat(21) })).toBe('the URL has 21 bytes; at most 20 are allowed');
+  expect(messageOf({ headersCount: 11 })).toBe(
+    'the request has 11 headers; at most 10 are allowed',
+  );
+  expect(messageOf({ authorization: undefined })).toMatch(/^a bearer token is required\. Send /);
+  expect(messageOf({ authorization: 'Bearer wrong' })).toMatch(/the bearer token is wrong\. /);
 });
 
-test('a hostile host does not blow up the message', () => {
+test('a hostile Host header is truncated in the message', () => {
   const refusal = guardRequest({ ...good, host: 'x'.repeat(10_000) }, rules);
   expect(refusal?.error.message.length).toBeLessThan(300);
 });

@@ -1,6 +1,6 @@
 // What every HTTP request must pass before it reaches a route, as a pure function of its headers.
 //
-// The order is from the cheapest and least telling to the token. /healthz and /readyz stay open:
+// The checks run from the cheapest and least revealing to the token. /healthz and /readyz stay open:
 // probes carry no token, and the reasons in them name no data. The files of the page are open since
 // they hold no data. Everything else needs the token where one is configured.
 import { SynclineError } from '@syncline/kernel';
@@ -17,18 +17,18 @@ export interface RequestFacts {
   readonly origin: string | undefined;
   readonly authorization: string | undefined;
   readonly headersCount: number;
-  /** Host headers: a proxy and we could take a different one of two. */
+  /** Host headers: of two, a proxy and this server could use different ones. */
   readonly hostsCount: number;
   readonly access: RouteAccess;
 }
 
-/** `work` is what slices answer; it is refused while the server drains. `metrics` has a token of its own as well. */
+/** `work` is what slices answer; it is refused while the server drains. `metrics` can have its own token. */
 export type RouteAccess = 'open' | 'token' | 'metrics' | 'work';
 
 export interface GuardRules {
   readonly isHostAllowed: HostCheck;
   readonly isTokenRight: TokenCheck;
-  /** Undefined where /metrics has no token of its own. */
+  /** Undefined if /metrics has no separate token. */
   readonly isMetricsTokenRight?: TokenCheck | undefined;
   /** The address has sent too many wrong tokens. */
   readonly isSpent: boolean;
@@ -64,7 +64,7 @@ function isAuthorized({ access, authorization }: RequestFacts, rules: GuardRules
   return access === 'metrics' && rules.isMetricsTokenRight?.(authorization) === true;
 }
 
-/** A page elsewhere may send some requests without asking first. None of them may change anything. */
+/** A page of another origin may send some requests without a preflight. None of them may change anything. */
 function isForeignWrite(facts: RequestFacts, isHostAllowed: HostCheck): boolean {
   const { method, host = '', origin } = facts;
   if (origin === undefined || method === 'GET' || method === 'HEAD') return false;
@@ -80,7 +80,7 @@ function tooLong(
 ): RequestRefusal {
   const isUrl = limit === 'httpUrlBytesMax';
   const what = isUrl ? `the URL has ${value} bytes` : `the request has ${value} headers`;
-  const message = `${what}, and ${max} are allowed`;
+  const message = `${what}; at most ${max} are allowed`;
   return {
     status: isUrl ? 414 : 431,
     limit,
@@ -90,24 +90,24 @@ function tooLong(
 
 function wrongHost(host: string | undefined): RequestRefusal {
   const name = JSON.stringify((host ?? '').slice(0, 100));
-  const message = `the Host header ${name} is not one of this server. If it should be, add it to http.allowed_hosts.`;
+  const message = `the Host header ${name} is not allowed. If it is a name of this server, add it to http.allowed_hosts.`;
   const details = { field: 'host' };
   return { status: 421, error: new SynclineError('invalid-argument', message, { details }) };
 }
 
 function severalHosts(count: number): RequestRefusal {
-  const message = `the request has ${count} Host headers, and exactly one is allowed`;
+  const message = `the request has ${count} Host headers; exactly one is allowed`;
   const details = { field: 'host' };
   return { status: 400, error: new SynclineError('invalid-argument', message, { details }) };
 }
 
 function foreignOrigin(): RequestRefusal {
-  const message = 'a page of another origin may not change anything here';
+  const message = 'changes from web pages of another origin are refused';
   const details = { field: 'origin' };
   return { status: 403, error: new SynclineError('invalid-argument', message, { details }) };
 }
 
 function draining(): RequestRefusal {
-  const message = 'the server is stopping. Try again, or another node.';
+  const message = 'the server is stopping. Try again, or use another node.';
   return { status: 503, error: new SynclineError('unavailable', message) };
 }

@@ -11,7 +11,7 @@ const routes: readonly ServerRoute[] = [
   ]),
 ];
 
-test('routes of a slice lie below /api and are work', () => {
+test('routes of a slice are below /api and count as work', () => {
   expect(routes[1]).toMatchObject({ path: '/api/jobs', access: 'work' });
   expect(routes[2]).toMatchObject({ path: '/api/jobs/:job' });
 });
@@ -23,7 +23,7 @@ test('methods of a path, HEAD included', () => {
   expect(methodsOf('/readyz', routes)).toEqual(['GET', 'HEAD']);
 });
 
-test('a near miss suggests one path, anything else all', () => {
+test('a misspelled path suggests one path, anything else all', () => {
   expect(suggestPaths('/readz', routes)).toEqual(['/readyz']);
   expect(suggestPaths('/api/job', routes)).toEqual(['/api/jobs']);
   expect(suggestPaths('/something/entirely/different', routes)).toEqual(['/readyz', '/api/jobs']);

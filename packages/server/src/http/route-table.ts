@@ -1,7 +1,7 @@
 // All routes of the HTTP listener as data: the server's own, and those of the slices below /api.
 //
-// fastify matches them. The same list answers what fastify does not: which methods a path has, and
-// what a mistyped path was probably meant to be.
+// fastify matches them. The same list provides what fastify does not: the methods of a path, and suggestions
+// for a misspelled path.
 import { nearestName } from '../config/nearest-name.js';
 import type { HttpReply, HttpRequest, HttpRoute, RouteDoc } from './http-route.js';
 import type { RouteAccess } from './request-guard.js';
@@ -50,7 +50,7 @@ export function methodsOf(path: string, routes: readonly ServerRoute[]): readonl
   return [...new Set(withHead)].sort();
 }
 
-/** Where to look instead: the nearest path if one is near, else all that need no parameter. */
+/** Suggestions: the most similar path if there is one, otherwise all that need no parameter. */
 export function suggestPaths(path: string, routes: readonly ServerRoute[]): readonly string[] {
   const plain = routes
     .filter((route) => route.method === 'GET' && !route.path.includes(':'))

@@ -1,4 +1,4 @@
-// An event stream against a client that reads, stalls or goes, in virtual time.
+// An event stream with a client that reads, stalls or leaves, in virtual time.
 import { EventEmitter, getEventListeners } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { setFlagsFromString } from 'node:v8';
@@ -8,7 +8,7 @@ import { expect, test } from 'vitest';
 import type { ServerSentEvent } from './http-route.js';
 import { sendEvents } from './server-sent-events.js';
 
-/** As much of a response as the writer uses. */
+/** The part of a response that the writer uses. */
 class FakeResponse extends EventEmitter {
   written: string[] = [];
   hasEnded = false;
@@ -31,7 +31,7 @@ class FakeResponse extends EventEmitter {
 
 const tick = (n: number): ServerSentEvent => ({ event: 'tick', data: n });
 
-test('a quiet stream gets a comment every 10 s; a client that goes ends it at once', () =>
+test('an idle stream gets a comment every 10 s; a client that leaves ends it immediately', () =>
   runInSimulation('quiet', async ({ clock }) => {
     const response = new FakeResponse();
     const gone = new AbortController();
@@ -83,7 +83,7 @@ test('a client that does not read holds the source, and gets no comments', () =>
     const deps = { clock, response: response.asResponse() };
     const sent = sendEvents(deps, source(), { signal: new AbortController().signal });
     await clock.sleep(60_000);
-    expect(pulled).toBe(0); // the first one is out, the second was not asked for
+    expect(pulled).toBe(0); // the first one was sent, the second was not requested
     expect(response.written).toHaveLength(1);
     response.hasRoom = true;
     response.emit('drain');
@@ -105,7 +105,7 @@ test('a source that fails ends the response and throws', () =>
     expect(response.hasEnded).toBe(true);
   }));
 
-test('an event that was sent is let go, however long the stream lives', () =>
+test('a sent event is released, however long the stream lives', () =>
   runInSimulation('memory', async ({ clock }) => {
     const response = new FakeResponse();
     const { signal } = new AbortController();

@@ -32,7 +32,7 @@ export async function sendEvents(
     }
   } finally {
     comments.stop();
-    // Not awaited: a source that waits for its next event would hold us until it comes.
+    // Not awaited: a source that waits for its next event would block us until it arrives.
     iterator.return?.().then(undefined, () => undefined);
     response.end();
   }
@@ -50,7 +50,7 @@ function oneLine(text: string): string {
   return text.replace(/[\r\n\0].*$/s, '');
 }
 
-/** Keeps proxies from closing a quiet stream, and tells a client that the server is still there. */
+/** Keeps proxies from closing an idle stream, and shows the client that the server is alive. */
 class CommentTimer {
   readonly #clock: Clock;
   readonly #response: ServerResponse;

@@ -1,4 +1,4 @@
-// Bodies that nobody reads: they may be as large as any other, and have an end.
+// Unread bodies: they may be as large as any other, but not endless.
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { EchoSlice } from '../testing/echo-slice.js';
@@ -19,7 +19,7 @@ afterAll(() => server.stop());
 const head = (line: string, headers: string, host = 'localhost'): string =>
   `${line} HTTP/1.1\r\nhost: ${host}\r\n${headers}\r\n`;
 
-/** Sends chunks as fast as they are taken. Resolves, when it is cut, with how many bytes were taken. */
+/** Sends chunks as fast as they are accepted. Resolves when it is cut, with the number of bytes accepted. */
 function sendForever(start: string): Promise<number> {
   const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`;
   return new Promise((resolve) => {
@@ -41,7 +41,7 @@ test.each([
   ['413', head('POST /api/echo/say', JSON_TYPE + CHUNKED)],
   ['415', head('POST /api/echo/say', `content-type: text/plain\r\n${CHUNKED}`)],
   ['421', head('GET /healthz', CHUNKED, 'rebound.example')],
-])('a body without end is cut: %s', async (_status, start) => {
+])('an endless body is cut: %s', async (_status, start) => {
   // What the two kernels hold between them comes on top of the limit.
   expect(await sendForever(start)).toBeLessThan(32 * BODY_BYTES_MAX);
 });

@@ -1,8 +1,8 @@
-// What is left of a body when its request has been answered: nobody reads it, but it has to pass before
-// the next request on the connection can be seen.
+// The rest of a body whose request has been answered: it is discarded, but must be received before the next
+// request on the connection.
 //
-// Node reads it to its end, and it may have none. Cutting at once would often lose the answer, as the
-// client still sends. So it may go on as far as any body may, and then the connection is cut.
+// Node reads it to its end, and it may be endless. Closing immediately would often lose the answer, because the
+// client is still sending. So it may be as long as any body, and then the connection is cut.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { serverLimits } from '../limits.js';
 

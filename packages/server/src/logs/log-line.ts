@@ -1,4 +1,4 @@
-// A line of pino's JSON as people like to read it: `12:00:00.000 warn  limit reached limit=x times=3`.
+// A line of pino's JSON in a readable form: `12:00:00.000 warn  limit reached limit=x times=3`.
 
 /** Text that is not one of our lines passes unchanged: a log must never fail. */
 export function formatLogLine(json: string): string {
@@ -19,7 +19,7 @@ function parseFields(json: string): Readonly<Record<string, unknown>> | undefine
   }
 }
 
-/** Bare where that is clear; else as JSON, which also keeps control characters off the terminal. */
+/** Unquoted if unambiguous; otherwise as JSON, which also keeps control characters off the terminal. */
 function formatValue(value: unknown): string {
   return typeof value === 'string' && /^[\w.:/@-]+$/.test(value) ? value : JSON.stringify(value);
 }

@@ -37,7 +37,7 @@ test('lines below the level are not written', () => {
   expect(lines).toEqual([]);
 });
 
-test('an expected error is code and message; a surprise brings its stack', () => {
+test('an expected error is logged as code and message; any other with its stack', () => {
   const { lines, logger } = capture(false);
   logger.error('failed', { error: new SynclineError('locked', 'held by 7') });
   logger.error('failed', { error: new TypeError('boom') });

@@ -44,7 +44,7 @@ function fromPino(target: Pino): Logger {
   };
 }
 
-/** JSON shows an Error as `{}`, so it is written out. */
+/** JSON turns an Error into `{}`, so it is converted. */
 function plainFields(fields: LogFields): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(fields).map(([name, value]) => [
@@ -54,7 +54,7 @@ function plainFields(fields: LogFields): Record<string, unknown> {
   );
 }
 
-/** An expected error is its code and message. Anything else is a surprise and brings its stack. */
+/** An expected error is logged as code and message, any other with its stack. */
 function plainError(error: Error): Record<string, unknown> {
   if (error instanceof SynclineError) return { code: error.code, message: error.message };
   return { message: error.message, stack: error.stack };

@@ -1,4 +1,4 @@
-// Mesh connections in a simulated world: handed over, counted, cut when silent or left behind.
+// Mesh connections in a simulation: passed on, counted, and closed when left over.
 import { type Connection, silentMetrics } from '@syncline/kernel';
 import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
@@ -24,7 +24,7 @@ async function listen(world: SimulatedBody) {
   return { listener, dial, accepted, end };
 }
 
-test('a connection is handed over whole', () =>
+test('a connection is passed on with all its bytes', () =>
   runInSimulation('hand-over', async (world) => {
     const { dial, accepted } = await listen(world);
     const peer = await dial();
@@ -42,7 +42,7 @@ test('a connection is handed over whole', () =>
     expect(await connection?.closed).toEqual({ kind: 'ended' });
   }));
 
-test('one beyond the limit is dropped, and silence is the business of the mesh', () =>
+test('a connection above the limit is dropped, and idle ones are left to the mesh', () =>
   runInSimulation('limits', async (world) => {
     const { dial, accepted } = await listen(world);
     const startMs = world.clock.monotonicMs();
@@ -57,7 +57,7 @@ test('one beyond the limit is dropped, and silence is the business of the mesh',
     two.destroy();
   }));
 
-test('a drain stops accepting and leaves what stands; the end cuts it', () =>
+test('a drain stops accepting and keeps open connections; the end cuts them', () =>
   runInSimulation('drain', async (world) => {
     const { dial, listener, accepted, end } = await listen(world);
     const peer = await dial();

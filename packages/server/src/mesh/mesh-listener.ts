@@ -1,8 +1,8 @@
-// The mesh listener: accepts and counts the connections of peers, and hands them to the mesh.
+// The mesh listener: accepts and counts the connections of peers, and passes them to the mesh.
 //
-// Whether a peer is alive is for the mesh to find out: it knows what it has sent and when an answer is due. A drain
-// only stops accepting. What stands carries the last changes to the peers and is closed with the mesh, after the
-// slices; what is left after that is cut.
+// The mesh finds out whether a peer is alive: it knows what it has sent and when an answer is due. A drain only
+// stops accepting. Open connections carry the last changes to the peers and are closed with the mesh, after the
+// slices; any left after that are cut.
 import type { Address, Connection } from '@syncline/kernel';
 import type { Mesh } from '@syncline/mesh';
 import { ConnectionCount, type ConnectionCountDeps } from '../connection-count.js';

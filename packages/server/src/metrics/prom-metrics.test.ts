@@ -19,7 +19,7 @@ test('declared metrics are exposed as Prometheus text', async () => {
   expect(text).toContain('syncline_toy_seconds_bucket{le="2"} 1');
 });
 
-test('a gauge that nobody has set has no value, not even 0', async () => {
+test('a gauge that was never set has no value, not even 0', async () => {
   const metrics = new PromMetrics([definitions]);
   expect(await metrics.expose()).not.toMatch(/^syncline_toy_size/m);
   metrics.set('syncline_toy_size', 0);

@@ -1,6 +1,6 @@
 // The kernel's Metrics port over prom-client, one registry per server.
 //
-// Only declared names are taken: a metric that docs/METRICS.md does not know is a bug of ours.
+// Only declared names are accepted: a metric that is not in docs/METRICS.md is a bug.
 import {
   assert,
   type MetricDefinition,
@@ -39,7 +39,7 @@ export class PromMetrics implements Metrics {
     }
   }
 
-  /** Adds prom-client's `process_` and `nodejs_` metrics. Apart, since they watch the whole process. */
+  /** Adds prom-client's `process_` and `nodejs_` metrics. Separate, since they cover the whole process. */
   watchProcess(): void {
     collectDefaultMetrics({ register: this.#registry });
   }
@@ -94,7 +94,7 @@ export class PromMetrics implements Metrics {
   }
 }
 
-/** prom-client shows a gauge without labels as 0 before anyone has set it: Redis, say, as lost where it is not used. */
+/** prom-client shows a gauge without labels as 0 before it is set: Redis, for example, as lost where it is not used. */
 function unsetGauge(base: GaugeConfiguration<string>): Gauge {
   const gauge = new Gauge(base);
   gauge.remove();

@@ -1,8 +1,8 @@
 // One RESP client: moves bytes between its connection and its session, with backpressure both ways.
 //
-// Inwards at most one chunk is with the session; while that asks to wait, nothing is handed over and the
-// client's sending stops. Outwards the session writes until the connection is full, and then waits.
-// Bytes go both ways by plain calls: a promise per chunk would cost as much as the command in it.
+// Inbound, the session holds at most one chunk; while it asks to wait, nothing is passed on and the client has
+// to stop sending. Outbound, the session writes until the connection is full, and then waits. Bytes go both
+// ways by plain calls: a promise per chunk would cost as much as the command in it.
 import type { Clock, Connection, Timer } from '@syncline/kernel';
 import { isLoopback } from '../config/exposure.js';
 import type { RespPeer, RespSession, RespSessions } from './resp-session.js';
@@ -14,17 +14,17 @@ export interface RespConnectionDeps {
 }
 
 export interface RespConnectionOptions {
-  /** How long an ended connection may wait for its peer. */
+  /** How long to wait for the peer after ending a connection. */
   readonly lingerTimeoutMs: number;
-  /** How long a client may take nothing of its replies while more wait. */
+  /** How long a client may read nothing while replies are pending. */
   readonly stallTimeoutMs: number;
-  /** Called once, just before the connection is dropped for that, or by its session. */
+  /** Called once, just before the connection is dropped for that reason, or by its session. */
   onCut(reason: 'stalled' | 'session'): void;
   /** Called when the session has refused a password. */
   onWrongPassword(): void;
 }
 
-/** How the reply to a wrong password begins: the session decides, and the listener counts by address. */
+/** The beginning of the reply to a wrong password: the session decides, and the listener counts by address. */
 const WRONG_PASSWORD = Buffer.from('-WRONGPASS');
 
 function isWrongPassword(chunk: Uint8Array): boolean {
@@ -50,7 +50,7 @@ export class RespConnection {
     void deps.connection.closed.then(() => this.#gone.abort());
   }
 
-  /** Resolves when the connection is closed. Rejects only with what a session threw, a bug of ours. */
+  /** Resolves when the connection is closed. Rejects only if a session threw, which is a bug. */
   async serve(): Promise<void> {
     const { connection } = this.#deps;
     this.#session.writeTo({
@@ -101,8 +101,8 @@ export class RespConnection {
   }
 
   /**
-   * What comes after the end is read and dropped: unread bytes would turn our end into a reset, and the
-   * client would lose the last reply.
+   * Bytes after the end are read and discarded: unread bytes would turn our end into a reset, and the client
+   * would lose the last reply.
    */
   #take(chunk: Uint8Array): Promise<void> | undefined {
     if (this.#isInputOver) return undefined;
@@ -129,7 +129,7 @@ export class RespConnection {
     this.#linger();
   }
 
-  /** A client that still takes its last replies is given the time for them; the peer's end is awaited behind. */
+  /** A client that is still reading its last replies gets time for them; then its end is awaited. */
   #linger(): void {
     const { clock, connection } = this.#deps;
     const isSent = connection.unsentBytes === 0;
@@ -149,7 +149,7 @@ export class RespConnection {
     }
   }
 
-  /** Nothing is written meanwhile, so that a client which takes anything has less before it. */
+  /** Nothing is written in the meantime, so any read by the client reduces what is pending. */
   #watchForStall(): void {
     const { clock, connection } = this.#deps;
     const { unsentBytes } = connection;

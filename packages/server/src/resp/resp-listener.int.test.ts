@@ -1,11 +1,11 @@
-// RESP over real sockets: the simulated tests have the corners, these the operating system.
+// RESP over real sockets: the simulated tests cover the corner cases, these the operating system.
 import { expect, test } from 'vitest';
 import { EchoSlice } from '../testing/echo-slice.js';
 import { openRawClient } from '../testing/raw-client.js';
 import { startTestServer } from '../testing/test-server.js';
 import { until } from '../testing/until.js';
 
-test('bytes come back, QUIT ends behind the last one', async () => {
+test('bytes are echoed, and QUIT ends after the last one', async () => {
   await using server = await startTestServer([new EchoSlice()]);
   await using client = await openRawClient(server.port('resp'));
   client.send('hello');
@@ -15,7 +15,7 @@ test('bytes come back, QUIT ends behind the last one', async () => {
   expect(client.text()).toBe('helloQUIT');
 });
 
-test('the connection beyond the limit is answered, and does not stay', async () => {
+test('a connection above the limit gets an answer and is closed', async () => {
   await using server = await startTestServer([new EchoSlice()], {
     settings: { resp: { connectionsMax: 1 } },
   });
@@ -25,7 +25,7 @@ test('the connection beyond the limit is answered, and does not stay', async () 
   await second.closed;
   expect(second.text()).toBe('-ERR max number of clients reached\r\n');
   first.send('still here');
-  await until(() => first.text() === 'still here', 'the first one goes on');
+  await until(() => first.text() === 'still here', 'the first one still works');
 });
 
 test('an idle connection is cut', async () => {
@@ -36,14 +36,14 @@ test('an idle connection is cut', async () => {
   await client.closed;
 });
 
-test('a session that throws costs its own connection only', async () => {
+test('a session that throws only affects its own connection', async () => {
   await using server = await startTestServer([new EchoSlice()]);
   await using bad = await openRawClient(server.port('resp'));
   await using good = await openRawClient(server.port('resp'));
   bad.send('BUG');
   await bad.closed;
   good.send('fine');
-  await until(() => good.text() === 'fine', 'the other one goes on');
+  await until(() => good.text() === 'fine', 'the other one still works');
   expect(server.log.find(({ msg }) => msg === 'handler failed')?.fields).toMatchObject({
     listener: 'resp',
   });

@@ -40,7 +40,7 @@ async function listen(
   return { listener, dial, waiting, sessions: () => sessions };
 }
 
-/** Writes so many replies without being asked, each when there is room, then ends. */
+/** Writes `count` replies unasked, each when there is room, then ends. */
 function createWriter(count: number, next: () => Uint8Array): RespSession {
   const write = async (sink: RespSink): Promise<void> => {
     for (let index = 0; index < count; index += 1) {
@@ -69,7 +69,7 @@ async function readSome(reader: AsyncIterator<Uint8Array>): Promise<string> {
   return next.done === true ? '' : Buffer.from(next.value).toString('latin1');
 }
 
-test('what is sent comes back, and QUIT ends behind the last byte', () =>
+test('bytes are echoed, and QUIT ends after the last byte', () =>
   runInSimulation('quit', async (world) => {
     const { dial } = await listen(world);
     const client = await dial();
@@ -83,7 +83,7 @@ test('what is sent comes back, and QUIT ends behind the last byte', () =>
     expect(await client.closed).toEqual({ kind: 'ended' });
   }));
 
-test('a client that ends its direction still gets what it asked for', () =>
+test('a client that ends its direction still gets its replies', () =>
   runInSimulation('half-close', async (world) => {
     const { dial } = await listen(world);
     const client = await dial();
@@ -126,7 +126,7 @@ test('a client that does not read costs the high water mark, not all of its repl
     client.end();
   }));
 
-test('a client that takes nothing of its replies is cut, one that takes a little is kept', () =>
+test('a client that reads none of its replies is cut, one that reads slowly is kept', () =>
   runInSimulation('stalled', async (world) => {
     const createSession = () =>
       createWriter(Number.POSITIVE_INFINITY, () => new Uint8Array(4 * 1024 * 1024));
@@ -145,7 +145,7 @@ test('a client that takes nothing of its replies is cut, one that takes a little
     slow.destroy();
   }));
 
-test('a client that takes its last replies slowly gets them all; one that takes nothing is cut', () =>
+test('a client that reads its last replies slowly gets them all; one that reads nothing is cut', () =>
   runInSimulation('last replies', async (world) => {
     const replyBytes = 8 * 1024 * 1024;
     const { dial } = await listen(world, {}, () => ({
@@ -173,7 +173,7 @@ test('a client that takes its last replies slowly gets them all; one that takes 
     expect(await cutAfterMs).toBeLessThan(65_000);
   }));
 
-test('a session learns that its client went while it waits, and nothing waits for it', () =>
+test('a waiting session is notified that its client left, and holds nothing up', () =>
   runInSimulation('gone', async (world) => {
     const journal: string[] = [];
     const createSession = (_wait: unknown, { gone }: RespPeer): RespSession => ({
@@ -193,7 +193,7 @@ test('a session learns that its client went while it waits, and nothing waits fo
     expect(journal).toHaveLength(2);
   }));
 
-test('a session knows where its client is, and can cut it', () =>
+test('a session knows the address of its client, and can disconnect it', () =>
   runInSimulation('cut', async (world) => {
     const peers: RespPeer[] = [];
     const { dial } = await listen(world, {}, (wait, peer) => {
@@ -210,7 +210,7 @@ test('a session knows where its client is, and can cut it', () =>
     peers[0]?.cut(); // a second time is nothing
   }));
 
-test('a session that cannot be made costs its own connection only', () =>
+test('a session that cannot be created only affects its own connection', () =>
   runInSimulation('no session', async (world) => {
     let isBroken = true;
     const { dial } = await listen(world, {}, (wait) => {
@@ -225,7 +225,7 @@ test('a session that cannot be made costs its own connection only', () =>
     good.end();
   }));
 
-test('a silent connection is cut after the idle time, a busy one is not', () =>
+test('an idle connection is cut after the idle timeout, a busy one is not', () =>
   runInSimulation('idle', async (world) => {
     const { dial } = await listen(world, { idleTimeoutMs: 60_000 });
     const [silent, busy] = [await dial(), await dial()];
@@ -245,7 +245,7 @@ test('a silent connection is cut after the idle time, a busy one is not', () =>
     busy.destroy();
   }));
 
-test('the connection beyond the limit gets an answer that Redis clients know', () =>
+test('a connection above the limit gets an error that Redis clients know', () =>
   runInSimulation('limit', async (world) => {
     const { dial, sessions } = await listen(world, { connectionsMax: 2 });
     const [one, two] = [await dial(), await dial()];
@@ -263,7 +263,7 @@ test('the connection beyond the limit gets an answer that Redis clients know', (
     two.destroy();
   }));
 
-test('a refused client that does not go is dropped', () =>
+test('a refused client that does not leave is dropped', () =>
   runInSimulation('linger', async (world) => {
     const { dial } = await listen(world, { connectionsMax: 1 });
     const one = await dial();
@@ -296,7 +296,7 @@ test('a drain answers what has arrived, then ends; new connections are refused',
     await drained;
   }));
 
-test('when the grace time is over the rest is cut', () =>
+test('when the grace period ends the rest is cut', () =>
   runInSimulation('force', async (world) => {
     const { dial, listener } = await listen(world);
     const client = await dial();
@@ -309,7 +309,7 @@ test('when the grace time is over the rest is cut', () =>
     expect((await client.closed).kind).toBe('reset');
   }));
 
-test('a session that throws costs its own connection only', () =>
+test('a session that throws only affects its own connection', () =>
   runInSimulation('bug', async (world) => {
     const { dial } = await listen(world);
     const [bad, good] = [await dial(), await dial()];

@@ -1,4 +1,4 @@
-// The RESP listener: accepts, counts, refuses and drains. The protocol is the session's.
+// The RESP listener: accepts, counts, refuses and drains. The session implements the protocol.
 import type { Address, Clock, Connection, Logger } from '@syncline/kernel';
 import type { GuessBudget } from '../auth/guess-budget.js';
 import { ConnectionCount, type ConnectionCountDeps } from '../connection-count.js';
@@ -22,11 +22,11 @@ export interface RespListenerDeps extends ConnectionCountDeps {
 export interface RespListenerOptions {
   readonly address: Address;
   readonly connectionsMax: number;
-  /** 0 keeps a silent connection. */
+  /** 0 keeps an idle connection open. */
   readonly idleTimeoutMs: number;
 }
 
-/** What Redis says, so that clients know it. */
+/** The text of Redis, which clients know. */
 const TOO_MANY = new TextEncoder().encode('-ERR max number of clients reached\r\n');
 
 export async function openRespListener(
@@ -119,7 +119,7 @@ class RespClients {
     this.#deps.clock.defer(() => connection.destroy());
   }
 
-  /** Without a limit the connection is not wrapped: most are not, and each layer costs a little. */
+  /** Without an idle limit, which is the default, the connection is not wrapped: each layer costs a little. */
   #limited(connection: Connection): Connection {
     const { idleTimeoutMs } = this.#options;
     if (idleTimeoutMs === 0) return connection;
@@ -130,7 +130,7 @@ class RespClients {
     );
   }
 
-  /** Answers, then reads away what the client has sent: unread bytes would reset the answer too. */
+  /** Answers, then discards what the client has sent: unread bytes would turn the end into a reset. */
   async #refuse(connection: Connection): Promise<void> {
     connection.write(TOO_MANY);
     connection.end();
@@ -139,7 +139,7 @@ class RespClients {
     try {
       for await (const _ of connection.incoming);
     } catch {
-      // It is gone, which is all we want.
+      // It is gone, which is fine.
     }
     linger.cancel();
     connection.destroy();

@@ -1,4 +1,4 @@
-// RESP without a socket: the server moves bytes, a session of the sets is the protocol.
+// RESP without a socket: the server moves bytes, and a session of the sets slice implements the protocol.
 import type { RespPeer, RespSession } from '@syncline/sets';
 
 export type { RespPeer, RespSession, RespSink } from '@syncline/sets';

@@ -89,7 +89,7 @@ export function withToken(token?: string): Metadata {
   return metadata;
 }
 
-/** The answer, or the error as a value: tests look at both. */
+/** The answer, or the error as a value, for tests that check both. */
 export function say(
   client: EchoClient,
   text: string,

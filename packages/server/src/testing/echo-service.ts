@@ -27,6 +27,5 @@ const loaded = fromJSON({
 });
 
 export const echoDefinition = loaded[ECHO_SERVICE] as ServiceDefinition;
-export const echoDescriptors: readonly Uint8Array[] = (
-  loaded['toy.v1.Echo'] as MessageTypeDefinition<object, object>
-).fileDescriptorProtos;
+export const echoDescriptors = async (): Promise<readonly Uint8Array[]> =>
+  (loaded['toy.v1.Echo'] as MessageTypeDefinition<object, object>).fileDescriptorProtos;

@@ -1,5 +1,4 @@
-// A RESP-like toy protocol: each chunk comes back as it is. `QUIT` ends, `WAIT` waits for the test,
-// `BUG` throws.
+// A RESP-like toy protocol: each chunk is echoed. `QUIT` ends, `WAIT` waits for the test, `BUG` throws.
 import { assert } from '@syncline/kernel';
 import type { RespSession, RespSink } from '../resp/resp-session.js';
 

@@ -1,4 +1,4 @@
-// A toy slice for tests: answers what it is told, on every listener, and fails or waits on demand.
+// A toy slice for tests: echoes its input on every listener, and fails or waits on demand.
 import type {
   ServerDuplexStream,
   ServerUnaryCall,
@@ -27,7 +27,7 @@ export interface EchoSliceOptions {
   readonly storeless?: boolean;
 }
 
-/** A slice and the strings that a test can pull. */
+/** A slice and its controls for a test. */
 export class EchoSlice implements Slice {
   readonly name: string;
   readonly listeners: Slice['listeners'];
@@ -38,7 +38,7 @@ export class EchoSlice implements Slice {
   readonly journal: string[] = [];
   health: SliceHealth = { kind: 'ready' };
   deps: SliceDeps | undefined;
-  /** How often a slice was started on this store, by what the store says. */
+  /** How often a slice was started on this store, as recorded in the store. */
   startsCount = 0;
   readonly #options: EchoSliceOptions;
   readonly #said: `syncline_${string}`;
@@ -56,7 +56,7 @@ export class EchoSlice implements Slice {
     return this.#waiting.length;
   }
 
-  /** Lets go all who said `wait`. */
+  /** Releases all callers of `wait`. */
   release(): void {
     for (const resolve of this.#waiting) resolve();
     this.#waiting = [];

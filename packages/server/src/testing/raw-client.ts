@@ -1,4 +1,4 @@
-// A client that speaks bytes, for what no well-behaved library would send.
+// A client that sends raw bytes, for what no well-behaved library would send.
 import { connect as connectTcp, type Socket } from 'node:net';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 
@@ -9,7 +9,7 @@ export interface RawClient extends AsyncDisposable {
   end(): void;
   pause(): void;
   resume(): void;
-  /** Resolves when the connection is gone, however that came. */
+  /** Resolves when the connection is gone, for whatever reason. */
   readonly closed: Promise<void>;
 }
 

@@ -7,7 +7,7 @@ import {
   type State,
   type StateWrite,
 } from '@syncline/jobs';
-import { createRemoteJobStore, encodedCalls } from '@syncline/jobs/grpc';
+import { createRemoteJobStore, localStore } from '@syncline/jobs/grpc';
 import { TimerCount } from '@syncline/jobs/testing';
 import { type Address, type Clock, createSystemClock, formatAddress } from '@syncline/kernel';
 import type { Slice } from '../slice.js';
@@ -30,7 +30,7 @@ export interface RemoteJobs<P extends Proxy> extends AsyncDisposable {
   readonly address: string;
 }
 
-/** Comes back soon, and often: tests cut connections all the time. */
+/** Reconnects soon, and often: tests cut connections all the time. */
 const hastyReconnect = { attempts: 100, initialMs: 10, maxMs: 50 } as const;
 
 /** `behind` is the store of the server, who closes it. */
@@ -75,13 +75,11 @@ function jobsSlice(store: JobStore): Slice {
 }
 
 /**
- * The calls with encoded states that a server makes of the store. A test replaces them to hold or fail what the server
- * does; calls of the store itself go on as they are. Ask for them before the server starts.
+ * The calls with encoded states that a server makes to the store. A test replaces them to delay or fail what the
+ * server does; direct calls to the store are not affected. Get them before the server starts.
  */
-export function replaceableCalls(store: JobStore): ReturnType<typeof encodedCalls> {
-  const calls = encodedCalls(store);
-  Object.defineProperty(store, 'encoded', { value: calls });
-  return calls;
+export function replaceableCalls(store: JobStore): ReturnType<typeof localStore> {
+  return localStore(store);
 }
 
 /** Writes states, one per call, to a job whose tasks it has all claimed. */

@@ -1,6 +1,6 @@
-// A client of the state service as strangers have one: generated from the plain contract alone.
+// A third-party client of the state service, generated from nothing but the plain contract.
 //
-// It keeps every message as it came, and encodes what it has understood of it again. If the two differ in
+// It keeps every message as received, and re-encodes what it understood. If the two differ in
 // length, the message had a field that the contract does not know.
 import { fileURLToPath } from 'node:url';
 import {

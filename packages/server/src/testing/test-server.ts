@@ -49,7 +49,12 @@ export function testConfig({ settings = {}, credentials = {} }: TestServerOption
     resp: section('resp'),
     mesh: section('mesh'),
     fair: { redis: {}, ...(settings['fair'] as Section | undefined) },
-    jobs: { firestore: {}, retention: {}, ...(settings['jobs'] as Section | undefined) },
+    jobs: {
+      firestore: {},
+      postgres: {},
+      retention: {},
+      ...(settings['jobs'] as Section | undefined),
+    },
   });
   const none = {
     tls: undefined,

@@ -1,9 +1,9 @@
-// Waits for a condition, with a deadline instead of a guess at how long it takes.
+// Waits for a condition, with a deadline instead of a fixed delay.
 
 export async function until(
   isTrue: () => boolean | Promise<boolean>,
   what: string,
-  deadlineMs = 5_000,
+  deadlineMs = 60_000,
 ): Promise<void> {
   const endMs = performance.now() + deadlineMs;
   while (!(await isTrue())) {

@@ -1,4 +1,4 @@
-// What strangers and broken clients send, over real gRPC: a clear error, nothing changed, the service up.
+// Input from unauthenticated and broken clients, over real gRPC: a clear error, nothing changed, the service up.
 import { connect as connectHttp2 } from 'node:http2';
 import { connect as connectTcp } from 'node:net';
 import { status } from '@grpc/grpc-js';
@@ -67,12 +67,12 @@ const cases: Readonly<Record<string, { readonly message: unknown; readonly text:
   },
   'too many deltas within a megabyte': { message: manyDeltas(400_000), text: /8192/ },
   nothing: { message: Buffer.alloc(0), text: /request/ },
-  'fields that nobody knows': {
+  'unknown fields': {
     message: Buffer.from([0xf8, 0x01, 0x07, 0xfa, 0x01, 0x03, 1, 2, 3]),
     text: /request/,
   },
   'a message that is cut off': { message: Buffer.from([0x0a, 0x7f, 0x08]), text: /./ },
-  'bytes that are no message': { message: Buffer.from('hello there, state service'), text: /./ },
+  'bytes that are not a message': { message: Buffer.from('hello there, state service'), text: /./ },
   zeros: { message: Buffer.alloc(100), text: /./ },
 };
 
@@ -86,7 +86,7 @@ test.each(Object.entries(cases))('%s is INVALID_ARGUMENT', async (_, { message, 
   await expectUnchanged();
 });
 
-test('a million deltas in one message are RESOURCE_EXHAUSTED, before they are looked at', async () => {
+test('a million deltas in one message are RESOURCE_EXHAUSTED, before they are decoded', async () => {
   using stream = new SeedStream(server.port('grpc'));
   stream.send(manyDeltas(1_000_000));
   const error = await stream.refusal();
@@ -94,7 +94,7 @@ test('a million deltas in one message are RESOURCE_EXHAUSTED, before they are lo
   await expectUnchanged();
 });
 
-test('a bad message ends its own stream alone', async () => {
+test('a bad message ends only its own stream', async () => {
   using other = new SeedStream(server.port('grpc'));
   other.send(stateRequest(SEED));
   await until(() => other.responses.length === 1, 'the state');
@@ -135,7 +135,7 @@ test.each([
   await expectUnchanged();
 });
 
-test('bytes that are no HTTP/2', async () => {
+test('bytes that are not HTTP/2', async () => {
   const socket = connectTcp(server.port('grpc'), '127.0.0.1');
   socket.on('error', () => undefined).resume();
   socket.end(Buffer.alloc(1_000, 0x5a));
@@ -143,7 +143,7 @@ test('bytes that are no HTTP/2', async () => {
   await expectUnchanged();
 });
 
-test('GET /api/fair takes a limit and a tracker, and says what it does not take', async () => {
+test('GET /api/fair accepts a limit and a tracker, and explains what it refuses', async () => {
   const ask = async (query: string) => {
     const answer = await fetch(`http://127.0.0.1:${server.port('http')}/api/fair${query}`);
     return { code: answer.status, body: (await answer.json()) as Record<string, unknown> };

@@ -1,5 +1,5 @@
-// Who is throttled most, where instances say so. The state service knows cells only: which caller is in which is known to
-// the instances, and each decides for itself whether it tells the names of its callers.
+// The most throttled callers, as reported by instances. The state service only knows cells; which caller has
+// which cells is known to the instances, and each decides whether to report the names of its callers.
 //
 //   PUT /api/fair/callers    the most throttled callers of one instance; the newest report wins
 //
@@ -27,8 +27,9 @@ const reportSchema = z.object({
 type CallerReport = z.infer<typeof reportSchema>;
 
 export interface ThrottledCaller {
+  readonly tracker: string;
   readonly key: string;
-  /** The highest that an instance has reported. */
+  /** The highest that any instance reported. */
   readonly probability: number;
   /** Of all instances together. */
   readonly throttledPerSecond: number;
@@ -43,19 +44,19 @@ export class CallerReports {
     doc: { summary: 'Reports the most throttled callers of one instance.', body: reportSchema },
   };
   readonly #clock: Clock;
-  readonly #reports = new Map<string, CallerReport & { readonly atMs: number }>(); // the longest silent first
+  readonly #reports = new Map<string, CallerReport & { readonly atMs: number }>(); // the least recent first
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** The most throttled first. */
-  of(tracker: string): readonly ThrottledCaller[] {
+  /** Of one tracker, or of all; the most throttled first. */
+  of(tracker?: string): readonly ThrottledCaller[] {
     const oldestMs = this.#clock.monotonicMs() - serverLimits.callerReportAgeMaxMs.value;
     const callers = new Map<string, ThrottledCaller>();
     for (const [id, report] of this.#reports) {
       if (report.atMs < oldestMs) this.#reports.delete(id);
-      else if (report.tracker === tracker) addTo(callers, report);
+      else if (report.tracker === (tracker ?? report.tracker)) addTo(callers, report);
     }
     return [...callers.values()]
       .sort((a, b) => b.throttledPerSecond - a.throttledPerSecond || b.probability - a.probability)
@@ -81,9 +82,12 @@ export class CallerReports {
 }
 
 function addTo(callers: Map<string, ThrottledCaller>, report: CallerReport): void {
+  const { tracker } = report;
   for (const { key, probability, throttledPerSecond } of report.callers) {
-    const known = callers.get(key);
-    callers.set(key, {
+    const id = JSON.stringify([tracker, key]);
+    const known = callers.get(id);
+    callers.set(id, {
+      tracker,
       key,
       probability: Math.max(probability, known?.probability ?? 0),
       throttledPerSecond: throttledPerSecond + (known?.throttledPerSecond ?? 0),

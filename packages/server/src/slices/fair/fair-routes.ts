@@ -1,8 +1,9 @@
-// GET /api/fair: trackers, streams, instances and the highest cells, as `syncline fair top` shows them.
+// GET /api/fair: trackers, streams, instances, the highest cells and the most throttled callers, as `syncline fair top` shows them.
 import type { StateService } from '@syncline/fair';
 import { SynclineError } from '@syncline/kernel';
 import { z } from 'zod';
 import type { HttpRoute } from '../../http/http-route.js';
+import type { CallerReports } from './caller-reports.js';
 
 const CELLS_BY_DEFAULT = 20;
 const CELLS_MAX = 1_000;
@@ -33,33 +34,44 @@ const factsSchema = z.object({
       ),
     }),
   ),
+  callers: z.array(
+    z.object({
+      tracker: z.string(),
+      key: z.string(),
+      probability: z.number(),
+      throttledPerSecond: z.number(),
+      instances: z.number(),
+    }),
+  ),
 });
 
-export function fairRoutes(service: StateService): readonly HttpRoute[] {
+export function fairRoutes(service: StateService, callers: CallerReports): readonly HttpRoute[] {
   return [
     {
       method: 'GET',
       path: '',
       doc: {
-        summary: 'Trackers, streams, instances and the highest cells.',
+        summary:
+          'Trackers, streams, instances, the hottest cells, and the most throttled callers if instances report them.',
         query: { tracker: z.string().optional(), limit: z.string().optional() },
         reply: factsSchema,
       },
-      handle: ({ query }) => ({ kind: 'json', body: factsFor(service, query) }),
+      handle: ({ query }) => ({ kind: 'json', body: factsFor(service, callers, query) }),
     },
   ];
 }
 
-function factsFor(service: StateService, query: URLSearchParams): unknown {
+function factsFor(service: StateService, reports: CallerReports, query: URLSearchParams): unknown {
   const facts = service.describe(limitOf(query.get('limit')));
   const tracker = query.get('tracker');
-  if (tracker === null) return facts;
+  const callers = reports.of(tracker ?? undefined);
+  if (tracker === null) return { ...facts, callers };
   const namespaces = facts.namespaces.filter((one) => one.tracker === tracker);
-  if (namespaces.length > 0) return { ...facts, namespaces };
+  if (namespaces.length + callers.length > 0) return { ...facts, namespaces, callers };
   const known = facts.namespaces.map((one) => JSON.stringify(one.tracker)).join(', ');
   throw new SynclineError(
     'not-found',
-    `no client has named a tracker ${JSON.stringify(tracker.slice(0, 100))} here. Known are ${known}.`,
+    `unknown tracker ${JSON.stringify(tracker.slice(0, 100))}; known trackers: ${known}.`,
     { details: { field: 'tracker' } },
   );
 }
@@ -70,7 +82,7 @@ function limitOf(text: string | null): number {
   if (limit <= CELLS_MAX) return limit;
   throw new SynclineError(
     'invalid-argument',
-    `limit is ${JSON.stringify(text.slice(0, 100))}; allowed is a whole number from 0 to ${CELLS_MAX}.`,
+    `limit is ${JSON.stringify(text.slice(0, 100))}; expected an integer from 0 to ${CELLS_MAX}.`,
     { details: { field: 'limit' } },
   );
 }

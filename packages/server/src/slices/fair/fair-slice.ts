@@ -22,13 +22,13 @@ async function start(deps: SliceDeps): Promise<RunningSlice> {
   const { config, draining } = deps;
   const store = await openFairStore(deps);
   const service = new StateService({ ...deps, store }, config.fair);
-  // Clients hear it before their connection is cut, and go on alone until there is a server again.
+  // Clients are notified before their connection is cut, and decide alone until there is a server again.
   draining.addEventListener('abort', () => void service.close(), { once: true });
   const callers = new CallerReports(deps.clock);
   const bytesInFlightMax = serverLimits.fairStreamBytesMax.value;
   return {
     grpc: [stateGrpcService({ ...deps, service }, { bytesInFlightMax })],
-    http: [...fairRoutes(service), callers.route],
+    http: [...fairRoutes(service, callers), callers.route],
     views: [fairView(service, callers)],
     rates: fairRates,
     status: () => statusOf(service, deps),
@@ -44,7 +44,7 @@ function statusOf(service: StateService, { config }: SliceDeps): SliceStatus {
   return {
     health: isReachable
       ? { kind: 'ready' }
-      : { kind: 'not-ready', reason: 'Redis cannot be reached, so state is not shared' },
+      : { kind: 'not-ready', reason: 'Redis is unreachable; state is not shared' },
     details: { store: fairStoreKind(config), streams, trackers },
   };
 }

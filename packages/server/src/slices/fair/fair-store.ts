@@ -27,7 +27,7 @@ export async function openFairStore(deps: SliceDeps): Promise<FairStore> {
   }
 }
 
-/** Loaded when it is asked for: the client of Redis is of use to few servers. */
+/** Loaded on demand: few servers need the Redis client. */
 async function openRedisStore(deps: SliceDeps): Promise<FairStore> {
   const [{ createRedisFairStore }, { Redis }] = await Promise.all([
     import('@syncline/fair/redis'),

@@ -27,7 +27,7 @@ export function fairView(service: StateService, callers: CallerReports): LiveVie
         const { namespaces, ...status } = service.describe(serverLimits.liveCellsMax.value);
         const shown =
           namespaces.find(({ tracker }) => tracker === chosen) ??
-          // The busiest one: a page that has just been opened shows something that moves.
+          // The busiest one, so that a newly opened page shows activity.
           namespaces.toSorted((a, b) => b.cells - a.cells)[0];
         const seeds = new Map(shown?.seeds.map(({ seed }, index) => [seed, index]));
         return {

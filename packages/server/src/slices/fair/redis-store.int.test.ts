@@ -1,4 +1,4 @@
-// Two servers over one Redis: trackers of one see what trackers of the other learn.
+// Two servers over one Redis: trackers of one see the outcomes reported to the other.
 import { createFairTracker, type FairTracker } from '@syncline/fair';
 import { grpcRemote } from '@syncline/fair/grpc';
 import { startRedis } from '@syncline/testkit';
@@ -19,7 +19,7 @@ async function isReady(server: TestServer): Promise<boolean> {
   return (await fetch(`http://127.0.0.1:${server.port('http')}/readyz`)).ok;
 }
 
-test('replicas share one state; without Redis they are not ready, and with it again they are', async () => {
+test('replicas share one state; they are not ready without Redis, and ready again once it is back', async () => {
   await using redis = await startRedis('--requirepass', 'open-sesame');
   const settings = { fair: { store: 'redis', redis: { url: redis.url } } };
   const credentials = { fairRedisPassword: new Secret('open-sesame') };
@@ -27,21 +27,21 @@ test('replicas share one state; without Redis they are not ready, and with it ag
   await using other = await startTestServer([createFairSlice()], { settings, credentials });
   await using here = track(one);
   await using there = track(other);
-  await until(() => here.status().connected && there.status().connected, 'both', 10_000);
+  await until(() => here.status().connected && there.status().connected, 'both');
   for (let time = 0; time < 20; time += 1) here.report('noisy', 'failure');
-  await until(() => probability(there) > 0.7, 'the news through Redis', 10_000);
-  await until(() => there.status().activeInstances === 2, 'both counted', 10_000);
+  await until(() => probability(there) > 0.7, 'the change through Redis');
+  await until(() => there.status().activeInstances === 2, 'both counted');
   const status = await fetch(`http://127.0.0.1:${one.port('http')}/api/status`);
   expect(await status.json()).toMatchObject({ slices: [{ details: { store: 'redis' } }] });
   expect(await isReady(one)).toBe(true);
 
   await redis.kill();
-  await until(async () => !(await isReady(one)), 'one to miss Redis', 10_000);
-  await until(() => !here.status().connected, 'the tracker to be told', 10_000);
+  await until(async () => !(await isReady(one)), 'one to miss Redis');
+  await until(() => !here.status().connected, 'the tracker to be told');
   expect(here.register('somebody').throttled).toBe(false);
 
-  await redis.start(); // empty: what the trackers hold is all there is
-  await until(() => here.status().connected && there.status().connected, 'the return', 10_000);
+  await redis.start(); // empty: only the trackers hold state
+  await until(() => here.status().connected && there.status().connected, 'the return');
   expect(await isReady(one)).toBe(true);
   expect(probability(there)).toBeGreaterThan(0.6);
 });

@@ -1,4 +1,4 @@
-// The plain contract, kept to the letter: a client that was generated from it alone, over real gRPC.
+// The plain contract, taken literally: a client generated from nothing else, over real gRPC.
 import { fromJson, toBinary } from '@bufbuild/protobuf';
 import { FairSyncRequestSchema } from '@syncline/protocol/fair-state';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -22,7 +22,7 @@ beforeEach(() => {
 
 const connect = (): SeedStream => new SeedStream(server.port('grpc'));
 
-test('F12 deltas are summed within 0 and 1, times go up, and all connected clients hear of it', async () => {
+test('F12 deltas are summed within 0 and 1, times rise, and all connected clients receive them', async () => {
   using one = connect();
   using silent = connect();
   one.send(stateRequest(seed));
@@ -61,7 +61,7 @@ test('F12 a repeated delta counts twice, and nothing decays', async () => {
   expect(stream.responses.at(-1)?.buckets?.[0]?.prob).toBe(0.5);
 });
 
-test('F12 a late client asks for the state and gets all of it, touched zeros too', async () => {
+test('F12 a late client requests the state and gets all of it, including touched zeros', async () => {
   using early = connect();
   const places = Array.from({ length: 300 }, (_, at) => ({ row_id: at % 3, col_id: at }));
   early.send(deltaUpdate(seed, ...places.map((place) => ({ ...place, delta_prob: 0.5 }))));
@@ -76,7 +76,7 @@ test('F12 a late client asks for the state and gets all of it, touched zeros too
   expect(late.unknownBytes).toBe(0);
 });
 
-test('F12 a state of more than 8192 buckets comes in several messages', async () => {
+test('F12 a state of more than 8192 buckets is sent in several messages', async () => {
   using stream = connect();
   for (const part of [0, 1, 2]) {
     const deltas = Array.from({ length: 4_000 }, (_, at) => ({
@@ -94,7 +94,7 @@ test('F12 a state of more than 8192 buckets comes in several messages', async ()
   expect(late.unknownBytes).toBe(0);
 });
 
-test('F12 a client that ends its side is let go in good order', async () => {
+test('F12 a client that ends its side is disconnected cleanly', async () => {
   using stream = connect();
   stream.send(deltaUpdate(seed, { row_id: 0, col_id: 0, delta_prob: 0.5 }));
   await until(() => stream.responses.length === 1, 'the broadcast');

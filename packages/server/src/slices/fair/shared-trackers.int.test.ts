@@ -49,14 +49,14 @@ async function factsOf(server: TestServer): Promise<{
   return (await answer.json()) as Awaited<ReturnType<typeof factsOf>>;
 }
 
-test('what one instance learns, the other knows', async () => {
+test('outcomes reported to one instance reach the other', async () => {
   await using server = await startTestServer([createFairSlice()]);
   await using one = track(server.port('grpc'));
   await using other = track(server.port('grpc'));
   await until(isConnected(one), 'the first');
   await until(isConnected(other), 'the second');
   fail(one, 20);
-  await until(() => probability(other) > 0.7, 'the news');
+  await until(() => probability(other) > 0.7, 'the change');
   await until(() => one.status().pendingCells === 0, 'the acknowledgement');
   expect(probability(other)).toBeCloseTo(probability(one), 2);
   const [, named] = (await factsOf(server)).namespaces;
@@ -86,7 +86,7 @@ test('a restart keeps the buckets, for an instance that has never seen them', as
   expect(stream.buckets('42')).toEqual({ '3/4': 0.5 });
 });
 
-test('TLS and a token: the right ones connect, others are refused and run alone', async () => {
+test('TLS and a token: clients with both connect, others are refused and decide alone', async () => {
   await using certificates = await makeCertificates();
   const { server: own, ca } = certificates;
   await using server = await startTestServer([createFairSlice()], {
@@ -113,7 +113,7 @@ test('TLS and a token: the right ones connect, others are refused and run alone'
   }
 });
 
-test('a client that does not read is behind, costs little, and catches up', async () => {
+test('a client that does not read falls behind, costs little, and catches up', async () => {
   await using server = await startTestServer([createFairSlice()]);
   const port = server.port('grpc');
   using slow = new SeedStream(port);
@@ -131,12 +131,12 @@ test('a client that does not read is behind, costs little, and catches up', asyn
     await until(() => busy.responses.length >= rounds, 'the round');
     return (await factsOf(server)).namespaces[0]?.streamsBehind === 1;
   };
-  await until(isBehind, 'the slow stream to fall behind', 20_000);
+  await until(isBehind, 'the slow stream to fall behind');
   busy.send(change(1));
   await until(() => busy.buckets('42')['0/0'] === 1, 'the last round');
 
   slow.call.resume();
-  await until(() => slow.buckets('42')['3/1499'] === 1, 'the slow one to catch up', 10_000);
+  await until(() => slow.buckets('42')['3/1499'] === 1, 'the slow one to catch up');
   expect(slow.responses.length).toBeLessThan(busy.responses.length + 2);
   const isLive = async () => (await factsOf(server)).namespaces[0]?.streamsBehind === 0;
   await until(isLive, 'the slow one to be live again');

@@ -1,6 +1,5 @@
-// fair.state.v1.StateService for grpc-js. The service has a codec of its own, so gRPC carries plain bytes;
-// the descriptors are there for reflection alone.
-import { fairStateFileDescriptors } from '@syncline/protocol/fair-state';
+// fair.state.v1.StateService for grpc-js. The service has its own codec, so gRPC carries plain bytes; the
+// descriptors are only for reflection.
 import type { GrpcService } from '../../grpc/grpc-service.js';
 import {
   runSyncCall,
@@ -27,7 +26,8 @@ export function stateGrpcService(deps: SyncCallDeps, options: SyncCallOptions): 
       },
     },
     implementation: handlers(deps, options),
-    fileDescriptors: fairStateFileDescriptors(),
+    fileDescriptors: async () =>
+      (await import('@syncline/protocol/fair-state')).fairStateFileDescriptors(),
   };
 }
 

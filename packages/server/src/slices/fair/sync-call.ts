@@ -1,8 +1,7 @@
 // One Sync call of gRPC and one stream of the state service, tied together.
 //
 //   data   -> receive; while it is at work the call is paused, and HTTP/2 flow control holds the client
-//   write  -> bytes that were handed to gRPC and not yet taken by the client are counted: above the mark
-//             the service is told to wait, so a client that does not read costs no more than that
+//   write  -> bytes passed to gRPC and not yet read by the client are counted: above the mark the service waits, so a client that does not read costs no more than that
 //   end    -> the service has ended the stream (status), the client its side, or the connection is gone
 //
 // grpc-js would count messages, 16 of them, and one may have a third of a megabyte.
@@ -21,11 +20,11 @@ export interface SyncCallDeps {
 }
 
 export interface SyncCallOptions {
-  /** Bytes on their way to a client at which the service waits. */
+  /** Bytes in flight to a client above which the service waits. */
   readonly bytesInFlightMax: number;
 }
 
-/** Lasts as long as the stream. Rejects with what the call must end with. */
+/** Lasts as long as the stream. Rejects with the error that ends the call. */
 export function runSyncCall(
   { service, limitReached }: SyncCallDeps,
   call: SyncCall,
@@ -88,7 +87,7 @@ async function receive(stream: StateStream, call: SyncCall, message: Uint8Array)
   call.resume();
 }
 
-/** A client that a newer stream of the same name has replaced is told ABORTED, as the contract says. */
+/** A client replaced by a newer stream of the same name gets ABORTED, as the contract says. */
 function failureOf(error: SynclineError): unknown {
   if (error.code !== 'fenced') return error;
   return { ...statusOf(error), code: GRPC_STATUS.ABORTED };

@@ -1,7 +1,7 @@
 import type { Clock } from '@syncline/kernel';
 import { runInSimulation } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
-import { FrameBeat } from './frame-beat.js';
+import { FrameBeat } from './job-grpc-stream.js';
 
 test('all streams wait for the same beat, 5 ms after the first of them', () =>
   runInSimulation('beat', async ({ clock }) => {
@@ -57,7 +57,7 @@ test('16 streams are woken in a turn of the event loop, the others in the next o
     for (let index = 0; index < 17; index += 1) void beat.next().then(() => woken.push('beat'));
     void beat.turn().then(() => woken.push('turn'));
     expect(turns.length).toBe(1);
-    await clock.sleep(6); // the beat finds that turns are under way
+    await clock.sleep(6); // the beat finds turns in progress
     expect(woken).toEqual([]);
     turns.shift()?.();
     await clock.sleep(1);

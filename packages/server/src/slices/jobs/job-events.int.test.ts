@@ -20,7 +20,7 @@ async function setup() {
 
 interface Reading {
   readonly headers?: Readonly<Record<string, string>>;
-  /** Leave when as many frames have come. */
+  /** Leave when this many frames have arrived. */
   readonly count?: number;
   readonly onSynced?: () => unknown;
 }
@@ -57,7 +57,7 @@ function parseFrame(text: string): Frame {
 
 const running = (taskId: number, tag = 'ingest') => ({ taskId, tag, status: 1, message: '' });
 
-test('a replay, the marker, then what happens: event is the kind, id the cursor, data the event', async () => {
+test('a replay, the marker, then live changes: event is the kind, id the cursor, data the event', async () => {
   await using world = await setup();
   const { store, server } = world;
   await writeStates(store, 'nightly', [running(0), running(1)]);
@@ -95,7 +95,7 @@ test('Last-Event-ID resumes, and wins over the after that the stream began with'
   }
 });
 
-test('a scope, and leases and the job if they are asked for', async () => {
+test('a scope, and leases and the job if requested', async () => {
   await using world = await setup();
   const { store, server } = world;
   await writeStates(store, 'nightly', [running(0), running(1), running(1, 'parse')]);
@@ -111,7 +111,7 @@ test('a scope, and leases and the job if they are asked for', async () => {
   ]);
 });
 
-test('the end of a job is the last event, and then there is none', async () => {
+test('the deletion of a job is the last event, and the stream ends', async () => {
   await using world = await setup();
   const { store, server } = world;
   const { frames } = await read(server, '', { onSynced: () => store.deleteJob('nightly') });
@@ -119,7 +119,7 @@ test('the end of a job is the last event, and then there is none', async () => {
   expect((await read(server, '')).response.status).toBe(404);
 });
 
-test('a stop ends the streams at once, in good order', async () => {
+test('a stop ends the streams at once, cleanly', async () => {
   await using world = await setup();
   const { frames } = await read(world.server, '', { onSynced: () => world.server.stop() });
   expect(frames[0]?.event).toBe('synced');

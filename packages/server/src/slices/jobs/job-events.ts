@@ -1,8 +1,8 @@
 // The events of a job as server-sent events: `event` is the kind, `id` the cursor, `data` the event as JSON.
 //
-// The policy is `coalesce`: a browser that sleeps gets the latest state of each key when it wakes, and a
-// `gap` that says so. The first event is awaited before the answer begins, so that an unknown job or a
-// wrong cursor is an error with its status and not a stream that breaks off.
+// The policy is `coalesce`: a browser that sleeps gets the latest state of each key when it wakes, and a `gap` that
+// says so. The first event is awaited before the response begins, so that an unknown job or a wrong cursor is an
+// error with its status and not a broken stream.
 import type { Cursor, JobEvent, JobStore } from '@syncline/jobs';
 import type { HttpReply, HttpRequest, ServerSentEvent } from '../../http/http-route.js';
 import { includeOf, scopeOf } from './job-query.js';
@@ -22,7 +22,7 @@ export async function openJobEvents(store: JobStore, request: HttpRequest): Prom
   return { kind: 'events', events: framed(first, events) };
 }
 
-/** A client that comes back names its last event, which is newer than the `after` it began with. */
+/** A client that reconnects sends its last event id, which is newer than the `after` it began with. */
 function cursorOf({ headers, query }: HttpRequest): Cursor | undefined {
   const lastEventId = headers['last-event-id'];
   const text =
@@ -30,7 +30,7 @@ function cursorOf({ headers, query }: HttpRequest): Cursor | undefined {
   return text === null ? undefined : (text as Cursor);
 }
 
-/** Not a generator: its `return` would wait behind a `next` that waits for an event. */
+/** Not a generator: its `return` would wait for a `next` that waits for an event. */
 function framed(
   first: IteratorResult<JobEvent>,
   events: AsyncIterator<JobEvent>,

@@ -2,8 +2,8 @@
 //
 //   subscription ─ state, lease, job ─▶ cells, counts, recent changes ─ sample ─▶ delta
 //
-// A byte is the status class. A page gets the cells of each tag as base64, in parts, and then which cells have
-// become what. The rest of a state is asked for when somebody looks at the cell.
+// A byte is the status class. A page gets the cells of each tag as base64, in parts, and then the changed cells. The
+// rest of a state is requested when a user looks at the cell.
 import type {
   JobEvent,
   JobInfo,
@@ -27,6 +27,7 @@ const HISTORY_INTERVAL_MS = 1_000;
 const HISTORY_MAX = 300;
 const BATCH_EVENTS_MAX = 512;
 const MESSAGE_LENGTH_MAX = 200;
+const SHARES = 10_000;
 
 export interface GridChange {
   readonly task: number;
@@ -45,6 +46,9 @@ interface TagColumn {
   readonly cells: Uint8Array;
   /** How many cells of each class. */
   readonly counts: number[];
+  /** The progress of each unfinished cell, in units of 1/SHARES, and their sum. */
+  readonly shares: Uint16Array;
+  sharesSum: number;
   /** Tasks whose cells have changed since the last sample. */
   readonly changed: Set<number>;
 }
@@ -91,7 +95,7 @@ export class JobGrid implements LiveSource {
       const shown = JSON.stringify(this.#jobId.slice(0, 128));
       throw new SynclineError(
         'not-found',
-        `no job ${shown} on this server. It may have been removed.`,
+        `no job ${shown} on this server. It may have been deleted.`,
       );
     }
     this.#job = job;
@@ -155,7 +159,7 @@ export class JobGrid implements LiveSource {
     }
     const pieces = this.#piecesPerTag();
     const column = columns[Math.floor((index - 1) / pieces)];
-    if (column === undefined) return 'null'; // the job was reset meanwhile; the next sample replaces all
+    if (column === undefined) return 'null'; // the job was reset in the meantime; the next sample replaces everything
     const { value: bytesMax } = serverLimits.livePartBytesMax;
     const from = ((index - 1) % pieces) * bytesMax;
     const cells = Buffer.from(column.cells.subarray(from, from + bytesMax)).toString('base64');
@@ -176,7 +180,9 @@ export class JobGrid implements LiveSource {
       lostTasks: this.#lostCount,
       heldTasks: this.#leases.size - this.#lostCount,
       changesPerSecond: this.#ratePerSecond,
-      tags: [...this.#columns.values()].map(({ tag, counts }) => ({ tag, counts })),
+      tags: [...this.#columns.values()].map(({ tag, counts, sharesSum }) => {
+        return { tag, counts, partly: sharesSum / SHARES };
+      }),
     };
   }
 
@@ -203,10 +209,15 @@ export class JobGrid implements LiveSource {
     this.#historyAtMs = nowMs;
     this.#ratePerSecond = Math.round((this.#changesCount * 1_000) / elapsedMs);
     this.#changesCount = 0;
+    this.#recordHistory(this.#deps.clock.nowMs());
+  }
+
+  #recordHistory(atMs: number): void {
+    if (atMs - (this.#history.at(-1)?.[0] ?? 0) < HISTORY_INTERVAL_MS / 2) return;
     const sums = CLASSES.map((_, at) =>
       [...this.#columns.values()].reduce((sum, { counts }) => sum + (counts[at] ?? 0), 0),
     );
-    this.#history.push([this.#deps.clock.nowMs(), ...sums]);
+    this.#history.push([atMs, ...sums]);
     if (this.#history.length > HISTORY_MAX) this.#history.shift();
   }
 
@@ -223,7 +234,10 @@ export class JobGrid implements LiveSource {
   #take(event: JobEvent): void {
     switch (event.kind) {
       case 'snapshot':
+        // A replay ascends by revision: it leaves the latest changes, and the time of each cell's last change.
         this.#setState(event.state);
+        this.#remember(event.state);
+        this.#recordHistory(event.state.timestampMs);
         return;
       case 'change':
         this.#setState(event.state);
@@ -255,7 +269,7 @@ export class JobGrid implements LiveSource {
 
   #gap(reason: (JobEvent & { readonly kind: 'gap' })['reason']): void {
     if (reason === 'deleted') this.#isDeleted = true;
-    if (reason !== 'reset') return; // after the others the latest states follow
+    if (reason !== 'reset') return; // the latest states follow after the others
     this.#columns = new Map();
     this.#hiddenTags = new Set();
     this.#leases = new Map();
@@ -265,7 +279,7 @@ export class JobGrid implements LiveSource {
     for (const tag of this.#job?.expectedTags ?? []) this.#columnOf(tag);
   }
 
-  #setState({ taskId, tag, statusClass, revision }: State): void {
+  #setState({ taskId, tag, statusClass, progress = 0, revision }: State): void {
     const job = this.#job;
     if (job !== undefined && revision > job.revision) this.#job = { ...job, revision };
     const column = this.#columnOf(tag);
@@ -275,6 +289,9 @@ export class JobGrid implements LiveSource {
     column.counts[before] = (column.counts[before] ?? 0) - 1;
     column.counts[after] = (column.counts[after] ?? 0) + 1;
     column.cells[taskId] = after;
+    const share = statusClass === 'finished' ? 0 : Math.round(progress * SHARES);
+    column.sharesSum += share - (column.shares[taskId] ?? 0);
+    column.shares[taskId] = share;
     if (this.#isSynced) column.changed.add(taskId);
   }
 
@@ -290,6 +307,8 @@ export class JobGrid implements LiveSource {
       tag,
       cells: new Uint8Array(numTasks),
       counts: CLASSES.map((_, at) => (at === 0 ? numTasks : 0)),
+      shares: new Uint16Array(numTasks),
+      sharesSum: 0,
       changed: new Set(),
     };
     this.#columns.set(tag, column);

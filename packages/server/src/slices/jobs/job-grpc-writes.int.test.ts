@@ -4,7 +4,7 @@ import { Client, type ClientDuplexStream, credentials, type StatusObject } from 
 import { createMemoryJobStore, type JobStore, jobsLimits, type StateWrite } from '@syncline/jobs';
 import { JobService } from '@syncline/protocol/jobs';
 import { type FaultProxy, startFaultProxy } from '@syncline/testkit';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import {
   JobWriter,
   type RemoteJobs,
@@ -144,16 +144,16 @@ function varint(value: number): Buffer {
 
 /** Holds writes until it is told to go on. */
 function holdWrites() {
-  const { setState } = calls;
+  const setEncoded = calls.setEncoded.bind(calls);
   let open = (): void => undefined;
   const opened = new Promise<void>((resolve) => {
     open = resolve;
   });
   let begunCount = 0;
-  calls.setState = async (write) => {
+  calls.setEncoded = async (write) => {
     begunCount += 1;
     await opened;
-    return setState(write);
+    return setEncoded(write);
   };
   return { open: () => open(), begunCount: () => begunCount };
 }
@@ -254,13 +254,11 @@ test('a client that has gone holds nothing up, and what it began is written', as
   stream.call.cancel();
   await stream.status;
   hold.open();
-  await vi.waitFor(async () =>
-    expect(await behind.getState(jobId, 0, 'a')).toMatchObject({ version: 1 }),
-  );
+  await expect.poll(() => behind.getState(jobId, 0, 'a')).toMatchObject({ version: 1 });
 });
 
 test('a bug of the server ends the stream: nobody knows what became of the write', async () => {
-  calls.setState = () => Promise.reject(new TypeError('a bug'));
+  calls.setEncoded = () => Promise.reject(new TypeError('a bug'));
   const stream = new WriteStream();
   stream.send({ 1: writer.write(0, 'a') });
   const status = await stream.status;
@@ -271,9 +269,9 @@ test('a bug of the server ends the stream: nobody knows what became of the write
 
 test('J2 a bug while the server stops: no last message says that the write was not begun', async () => {
   const hold = holdWrites();
-  const { setState } = calls;
-  calls.setState = async (write) => {
-    await setState(write);
+  const setEncoded = calls.setEncoded.bind(calls);
+  calls.setEncoded = async (write) => {
+    await setEncoded(write);
     throw new TypeError('a bug');
   };
   const stream = new WriteStream();

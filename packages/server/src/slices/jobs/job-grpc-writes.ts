@@ -1,4 +1,4 @@
-// One SetStates call: each write that comes is begun at once, and answered when the store has answered.
+// One SetStates call: each write is started as it arrives, and answered when the store has replied.
 //
 //   hold    -> a client knows how many bytes of writes may be without an answer. One that sends twice as many does not
 //              read, and the stream ends
@@ -11,34 +11,45 @@
 import { Metadata, type ServerDuplexStream } from '@grpc/grpc-js';
 import { jobsLimits } from '@syncline/jobs';
 import {
-  decodeWrites,
+  decode,
+  type EncodedResult,
   encode,
-  encodeAnswers,
   type NumberedAnswer,
   type NumberedWrite,
-  type SetStateRequest,
-  type SetStateResponse,
   setState,
+  setStates,
+  type WriteFields,
   windowBytesOf,
 } from '@syncline/jobs/grpc';
 import { type Clock, SynclineError } from '@syncline/kernel';
 import { grpcFailureOf } from '@syncline/protocol';
-import type { OpenStreams } from './open-streams.js';
+import type { OpenStreams } from './job-grpc-stream.js';
 
 export type SetStatesCall = ServerDuplexStream<Uint8Array, Uint8Array>;
 
 export interface SetStatesDeps {
   readonly clock: Clock;
   readonly streams: OpenStreams;
-  parse(request: Uint8Array): SetStateRequest;
-  setState(request: SetStateRequest): Promise<SetStateResponse>;
-  /** What a client is told of an error. */
+  /** Streams of writes on each connection. */
+  readonly countByPeer: Map<string, number>;
+  parse(request: Uint8Array): WriteFields;
+  setState(request: WriteFields): Promise<EncodedResult>;
+  /** The error as a client sees it. */
   failureOf(thrown: unknown): unknown;
 }
 
-/** Lasts as long as the stream. Rejects with a bug of ours alone. */
+/** Lasts as long as the stream. Rejects only because of a bug. */
 export async function runSetStatesCall(deps: SetStatesDeps, call: SetStatesCall): Promise<void> {
-  const { streams } = deps;
+  const { streams, countByPeer } = deps;
+  const peer = call.getPeer();
+  const count = (countByPeer.get(peer) ?? 0) + 1;
+  if (count > jobsLimits.writeStreamsPerConnectionMax.value) throw deps.failureOf(tooMany());
+  countByPeer.set(peer, count);
+  call.on('close', () => {
+    const left = (countByPeer.get(peer) ?? 1) - 1;
+    if (left === 0) countByPeer.delete(peer);
+    else countByPeer.set(peer, left);
+  });
   const end = await new Promise<CallEnd>((resolve) => {
     const writes = new WritesOfCall(deps, call, (reached) => {
       streams.delete(stop);
@@ -51,7 +62,7 @@ export async function runSetStatesCall(deps: SetStatesDeps, call: SetStatesCall)
   });
   if (end.kind === 'bug') throw end.thrown;
   if (end.kind === 'failed') {
-    call.write(encodeAnswers({ answers: [], end: grpcFailureOf(end.error) }));
+    call.write(encode(setStates.response, { answers: [], end: grpcFailureOf(end.error) }));
   }
   call.end();
 }
@@ -61,20 +72,16 @@ type CallEnd =
   | { readonly kind: 'failed'; readonly error: SynclineError }
   | { readonly kind: 'bug'; readonly thrown: unknown };
 
-/** An answer that waits for the wire. */
-interface HeldAnswer extends NumberedAnswer {
-  /** Of its write. */
-  readonly writeBytes: number;
-  readonly answerBytes: number;
-}
+/** An answer that waits to be sent, and the bytes of its write. */
+type HeldAnswer = NumberedAnswer & Readonly<{ writeBytes: number; answerBytes: number }>;
 
 const { value: WINDOW_BYTES } = jobsLimits.writeStreamBytesMax;
 const HELD_BYTES_MAX = 2 * WINDOW_BYTES;
-/** Of answers, in a message and on the way to the wire. The last one may go beyond. */
+/** Bytes of answers in a message and in flight. The last one may exceed it. */
 const ANSWERS_BYTES_MAX = WINDOW_BYTES;
-/** Of answers that are unsent, and of those that writes in progress may become. */
+/** Bytes of unsent answers, and of those that writes in progress may become. */
 const UNSENT_BYTES_MAX = jobsLimits.writeAnswersBytesMax.value;
-/** The largest state, and what stands around it. */
+/** The largest state, and its envelope. */
 const STATE_BYTES_MAX = jobsLimits.payloadBytesMax.value + jobsLimits.messageBytesMax.value + 1_024;
 
 class WritesOfCall {
@@ -84,14 +91,14 @@ class WritesOfCall {
   /** Writes that wait until there is room for their answers. */
   #waiting: NumberedWrite[] = [];
   #answers: HeldAnswer[] = [];
-  /** Of messages that the wire has not taken yet. */
+  /** Bytes of messages that are not sent yet. */
   #unsentBytes = 0;
-  /** What answers take, or may take. */
+  /** Bytes that answers take, or may take. */
   #answersBytes = 0;
   #isPlanned = false;
   #isGone = false;
   #runningCount = 0;
-  /** Of writes that are under way, or whose answers are. */
+  /** Bytes of writes that are in progress, or whose answers are unsent. */
   #heldBytes = 0;
   #end: CallEnd | undefined;
   #hasEnded = false;
@@ -108,7 +115,7 @@ class WritesOfCall {
     this.#call.on('end', () => this.end({ kind: 'done' }));
     this.#call.on('cancelled', () => {
       this.#isGone = true;
-      this.#answers = []; // nobody reads them
+      this.#answers = []; // no one reads them
       this.#waiting = [];
       this.end({ kind: 'done' });
     });
@@ -123,9 +130,9 @@ class WritesOfCall {
   #take(bytes: Uint8Array): void {
     if (this.#end !== undefined) return;
     try {
-      for (const numbered of decodeWrites(bytes)) {
+      for (const numbered of decode(setStates.request, bytes, setStates).writes) {
         this.#hold(numbered);
-        this.#beginNext(); // before the next one: that may be the one too many, and end the stream
+        this.#beginNext(); // before the next one: that may exceed the limit, and end the stream
       }
     } catch (thrown) {
       const error = this.#deps.failureOf(thrown); // now, since a limit is counted when it is reached
@@ -155,18 +162,19 @@ class WritesOfCall {
     const writeBytes = windowBytesOf(write);
     let reserved = writeBytes;
     this.#runningCount += 1;
-    const end = (answer: NumberedAnswer['answer'], answerBytes: number): void => {
+    const end = (answer: Omit<NumberedAnswer, 'number'>, answerBytes: number): void => {
       this.#answersBytes += answerBytes - reserved;
-      this.#answer({ number, answer, writeBytes, answerBytes });
+      this.#answer({ number, ...answer, writeBytes, answerBytes });
     };
     const fail = (thrown: unknown): void => {
-      if (!(thrown instanceof SynclineError)) {
+      const error = this.#deps.failureOf(thrown);
+      if (!(error instanceof SynclineError)) {
         this.#runningCount -= 1;
-        this.#endWithBug(thrown);
+        this.#endWithBug(error);
         return;
       }
-      const failure = grpcFailureOf(thrown);
-      end({ kind: 'failed', failure }, failure.details.length + writeBytes);
+      const failure = grpcFailureOf(error);
+      end({ failure }, failure.details.length + writeBytes);
     };
     try {
       const request = this.#deps.parse(write);
@@ -174,7 +182,7 @@ class WritesOfCall {
       this.#answersBytes += reserved;
       this.#deps.setState(request).then((answered) => {
         const response = encode(setState.response, answered);
-        end({ kind: 'done', response }, response.length);
+        end({ response }, response.length);
       }, fail);
     } catch (thrown) {
       this.#answersBytes += reserved;
@@ -183,8 +191,8 @@ class WritesOfCall {
   }
 
   /**
-   * A bug of ours has no answer: it ends the call, and the log tells more. It counts before any other end, since the
-   * last message would say that the write was not begun.
+   * A bug has no answer: it ends the call, and the log has the details. It takes precedence over any other end, since
+   * the last message would say that the write was not started.
    */
   #endWithBug(thrown: unknown): void {
     this.#end = { kind: 'bug', thrown };
@@ -223,7 +231,7 @@ class WritesOfCall {
       writesBytes += writeBytes;
       answersBytes += answerBytes;
     }
-    const message = encodeAnswers({ answers: this.#answers.slice(0, count) });
+    const message = encode(setStates.response, { answers: this.#answers.slice(0, count) });
     this.#answers = this.#answers.slice(count);
     this.#unsentBytes += message.length;
     this.#call.write(message, () => {
@@ -237,7 +245,8 @@ class WritesOfCall {
 
   #endWhenAnswered(): void {
     if (this.#end === undefined || this.#hasEnded) return;
-    // What is still to be begun is, unless the stream ends for a reason: then it has no answer, and was not begun.
+    // The remaining writes are started, unless the stream ends for a reason: then they get no answer, and were not
+    // started.
     if (this.#end.kind !== 'done') this.#waiting = [];
     if (this.#runningCount + this.#waiting.length + this.#answers.length > 0) return;
     this.#hasEnded = true;
@@ -249,10 +258,19 @@ function stopping(): SynclineError {
   return new SynclineError('unavailable', 'the server is stopping');
 }
 
+function tooMany(): SynclineError {
+  const { value } = jobsLimits.writeStreamsPerConnectionMax;
+  return new SynclineError(
+    'limit-exceeded',
+    `this connection has ${value} write streams, which is the limit. Send writes over those.`,
+    { details: { limit: 'writeStreamsPerConnectionMax' } },
+  );
+}
+
 function unread(): SynclineError {
   return new SynclineError(
     'limit-exceeded',
-    `more than ${HELD_BYTES_MAX} bytes of writes have no answer yet. Read answers before you send further writes.`,
+    `more than ${HELD_BYTES_MAX} bytes of writes are unanswered. Read replies before you send more writes.`,
     { details: { limit: 'writeStreamBytesMax' } },
   );
 }

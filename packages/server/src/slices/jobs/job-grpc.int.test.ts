@@ -114,9 +114,9 @@ describe('reads', () => {
 });
 
 test('a read whose client has gone is given up', async () => {
-  const asked = vi.spyOn(calls, 'listStates');
+  const asked = vi.spyOn(calls, 'listEncoded');
   const givenUp = new Promise<void>((resolve) => {
-    asked.mockImplementation((_jobId, _scope, { signal }) => {
+    asked.mockImplementation((_jobId, _scope, _page, signal) => {
       sent.cancel();
       return new Promise((_, reject) => {
         signal?.addEventListener('abort', () => {

@@ -1,40 +1,45 @@
-// syncline.jobs.v1.JobService for grpc-js. The contract has a codec of its own, so gRPC carries plain bytes; the
-// descriptors are there for reflection alone.
+// syncline.jobs.v1.JobService for grpc-js. The contract has its own codec, so gRPC carries plain bytes; the
+// descriptors are only there for reflection.
 //
-// What a request may hold is checked here as far as its form goes, and by the store as far as its values go.
+// The form of a request is checked here, and its values by the store.
+//
+// Global writes come from operators, without a task id, or from a task; only those of task 0 apply. Others change
+// nothing, and the response says so.
 import type { MethodDefinition, ServerUnaryCall, sendUnaryData } from '@grpc/grpc-js';
-import { type CallOptions, jobsLimits } from '@syncline/jobs';
+import { type CallOptions, type JobInfo, type JobStore, jobsLimits } from '@syncline/jobs';
 import {
   type Call,
+  checkWireWrite,
   createJob,
   decode,
   deleteJob,
   encode,
+  encodeState,
+  type GlobalRequest,
   getJob,
   getProgress,
   getState,
   heartbeat,
   listJobs,
   listStates,
+  localStore,
   markJobDeleted,
   SERVICE,
-  type SetStateRequest,
   setState,
   setStates,
   subscribe,
   updateJob,
+  type WriteFields,
 } from '@syncline/jobs/grpc';
 import { type Clock, SynclineError } from '@syncline/kernel';
-import { jobsFileDescriptors } from '@syncline/protocol/jobs';
 import type { GrpcService } from '../../grpc/grpc-service.js';
-import { FrameBeat } from './frame-beat.js';
-import { type JobCallDeps, type JobCalls, jobCalls } from './job-grpc-calls.js';
-import { runSubscribeCall, type SubscribeCall } from './job-grpc-stream.js';
+import { FrameBeat, OpenStreams, runSubscribeCall, type SubscribeCall } from './job-grpc-stream.js';
 import { runSetStatesCall, type SetStatesCall } from './job-grpc-writes.js';
-import { OpenStreams } from './open-streams.js';
+import { lastRevision } from './last-revision.js';
 import { reachedLimitOf } from './reached-limit.js';
 
-export interface JobGrpcDeps extends JobCallDeps {
+export interface JobGrpcDeps {
+  readonly store: JobStore;
   readonly clock: Clock;
   /** Fires when the server begins to stop: streams end, calls that have arrived are still answered. */
   readonly draining: AbortSignal;
@@ -50,51 +55,87 @@ type Handler =
   | ((call: SetStatesCall) => Promise<void>);
 
 export function jobGrpcService(deps: JobGrpcDeps): GrpcService {
-  const calls = jobCalls(deps);
+  const { store } = deps;
+  const local = localStore(store);
   const definition: Record<string, BytesMethod> = {};
   const implementation: Record<string, Handler> = {};
 
+  /** An error thrown here, as a client sees it. */
+  async function told<Value>(run: () => Promise<Value>): Promise<Value> {
+    try {
+      return await run();
+    } catch (thrown) {
+      throw failureOf(thrown, deps);
+    }
+  }
+
+  /**
+   * No one waits for a read whose client is gone, so it gets a signal. A write may be in progress, so it ignores it.
+   */
   function answer<Request, Response>(
     call: Call<Request, Response>,
-    handle: (request: Request, arrived: BytesCall) => Promise<Response>,
+    handle: (request: Request, call: { readonly signal: AbortSignal }) => Promise<Response>,
   ): void {
     definition[call.name] = methodOf(call.name);
-    implementation[call.name] = async (arrived: BytesCall, reply) => {
-      try {
-        const request = parseRequest(call, arrived.request);
-        reply(null, encode(call.response, await handle(request, arrived)));
-      } catch (thrown) {
-        throw failureOf(thrown, deps);
-      }
-    };
+    implementation[call.name] = (arrived: BytesCall, reply) =>
+      told(async () => {
+        const gone = new AbortController();
+        arrived.on('cancelled', () => gone.abort());
+        const response = await handle(parseRequest(call, arrived.request), gone);
+        reply(null, encode(call.response, response));
+      });
   }
 
-  /** Nobody waits for a read whose client has gone. */
-  function answerRead<Request, Response>(
-    call: Call<Request, Response>,
-    read: (request: Request, call: CallOptions) => Promise<Response>,
-  ): void {
-    answer(call, (request, arrived) => {
-      const gone = new AbortController();
-      arrived.on('cancelled', () => gone.abort());
-      return read(request, { signal: gone.signal });
-    });
-  }
+  const knownJob = async (jobId: string, call?: CallOptions): Promise<JobInfo> =>
+    (await store.getJob(jobId, call)) ?? refuseUnknown(jobId);
+  const write = async (request: WriteFields) => local.setEncoded(checkWireWrite(request));
 
-  answer(createJob, calls.createJob);
-  answerRead(getJob, calls.getJob);
-  answerRead(listJobs, calls.listJobs);
-  answer(updateJob, calls.updateJob);
-  answer(markJobDeleted, calls.markJobDeleted);
-  answer(deleteJob, calls.deleteJob);
-  answer(heartbeat, calls.heartbeat);
-  answer(setState, calls.setState);
-  answerRead(getState, calls.getState);
-  answerRead(listStates, calls.listStates);
-  answerRead(getProgress, calls.getProgress);
+  answer(createJob, (spec) => store.createJob(spec));
+  answer(getJob, async ({ jobId }, call) => ({ job: await knownJob(jobId, call) }));
+  answer(listJobs, (query, call) => store.listJobs(query, call));
+  answer(updateJob, async (request) => {
+    const { jobId, patch } = request;
+    if (isFromTaskZero(request))
+      return { applied: true, job: await store.updateJob(jobId, patch, request) };
+    return { applied: false, job: checkTask(await knownJob(jobId), request) };
+  });
+  answer(markJobDeleted, async (request) => {
+    const { jobId } = request;
+    const applied = isFromTaskZero(request);
+    const job = applied
+      ? await store.markJobDeleted(jobId, request)
+      : checkTask(await knownJob(jobId), request);
+    return { applied, revision: job.revision, job };
+  });
+  answer(deleteJob, async (request) => {
+    const { jobId } = request;
+    if (!isFromTaskZero(request))
+      return { applied: false, revision: checkTask(await knownJob(jobId), request).revision };
+    const revision = await lastRevision(store, jobId);
+    if (!(await store.deleteJob(jobId, request))) refuseUnknown(jobId);
+    return { applied: true, revision };
+  });
+  answer(heartbeat, async (request) => ({ lease: await store.lease(request) }));
+  answer(setState, write);
+  answer(getState, async ({ jobId, scope }, { signal }) => {
+    const { lowest, revision } = (await local.progress(jobId, scope, signal)).progress;
+    return { state: encodeState(lowest), exists: lowest.version > 0, revision };
+  });
+  answer(listStates, ({ jobId, scope, afterRevision, limit: wanted }, { signal }) => {
+    const limit = wanted === 0 ? jobsLimits.listStatesMax.value : wanted;
+    return local.listEncoded(jobId, scope, { afterRevision, limit }, signal);
+  });
+  answer(getProgress, ({ jobId, scope }, { signal }) => local.progress(jobId, scope, signal));
 
   const streams = new OpenStreams(deps);
-  const writeDeps = { ...deps, streams, ...writesOf(calls, deps) };
+  const writeDeps = {
+    ...deps,
+    streams,
+    countByPeer: new Map<string, number>(),
+    failureOf: (thrown: unknown) => failureOf(thrown, deps),
+    parse: (bytes: Uint8Array) => parseRequest(setState, bytes),
+    setState: write,
+  };
   definition[setStates.name] = methodOf(setStates.name, {
     requestStream: true,
     responseStream: true,
@@ -103,35 +144,16 @@ export function jobGrpcService(deps: JobGrpcDeps): GrpcService {
 
   const streamDeps = { ...deps, beat: new FrameBeat(deps), streams };
   definition[subscribe.name] = methodOf(subscribe.name, { responseStream: true });
-  implementation[subscribe.name] = async (call: SubscribeCall) => {
-    try {
-      await runSubscribeCall(streamDeps, call, parseRequest(subscribe, call.request));
-    } catch (thrown) {
-      throw failureOf(thrown, deps);
-    }
+  implementation[subscribe.name] = (call: SubscribeCall) =>
+    told(async () => runSubscribeCall(streamDeps, call, parseRequest(subscribe, call.request)));
+  const answerBytesMax = {
+    [listJobs.name]: jobsLimits.listJobsBytesMax.value,
+    [listStates.name]: jobsLimits.listStatesBytesMax.value,
+    [getProgress.name]: jobsLimits.progressBytesMax.value,
   };
-  return { name: SERVICE, definition, implementation, fileDescriptors: jobsFileDescriptors() };
-}
-
-/** What a stream of writes asks for each of them. */
-function writesOf({ setState: set }: Pick<JobCalls, 'setState'>, deps: JobGrpcDeps) {
-  return {
-    failureOf: (thrown: unknown) => failureOf(thrown, deps),
-    parse(bytes: Uint8Array) {
-      try {
-        return parseRequest(setState, bytes);
-      } catch (thrown) {
-        throw failureOf(thrown, deps);
-      }
-    },
-    async setState(request: SetStateRequest) {
-      try {
-        return await set(request);
-      } catch (thrown) {
-        throw failureOf(thrown, deps);
-      }
-    },
-  };
+  const fileDescriptors = async () =>
+    (await import('@syncline/protocol/jobs')).jobsFileDescriptors();
+  return { name: SERVICE, definition, implementation, answerBytesMax, fileDescriptors };
 }
 
 function methodOf(
@@ -163,13 +185,13 @@ function parseRequest<Request>(
   if (bytes.length > bytesMax)
     throw new SynclineError(
       'limit-exceeded',
-      `a ${name} request of ${bytes.length} bytes; ${bytesMax} is the limit. Send less at once.`,
+      `the ${name} request has ${bytes.length} bytes; at most ${bytesMax} are allowed. Send less at once.`,
       { details: { limit: 'requestBytesMax' } },
     );
   return decode(request, bytes, { name: `${name}Request` });
 }
 
-/** The store is closed only when the server stops: for a client that is a reason to come back, not to give up. */
+/** The store is closed only when the server stops: for a client that is a reason to retry, not to give up. */
 function failureOf(thrown: unknown, { limitReached }: JobGrpcDeps): unknown {
   if (!(thrown instanceof SynclineError)) return thrown;
   const limit = reachedLimitOf(thrown);
@@ -177,4 +199,21 @@ function failureOf(thrown: unknown, { limitReached }: JobGrpcDeps): unknown {
   if (thrown.code !== 'closed') return thrown;
   const { outcome } = thrown;
   return new SynclineError('unavailable', 'the server is stopping', { outcome, cause: thrown });
+}
+
+function refuseUnknown(jobId: string): never {
+  throw new SynclineError('not-found', `there is no job ${jobId}`, { details: { jobId } });
+}
+
+function isFromTaskZero({ taskId = 0 }: Pick<GlobalRequest, 'taskId'>): boolean {
+  return taskId === 0;
+}
+
+function checkTask(job: JobInfo, { taskId = 0 }: Pick<GlobalRequest, 'taskId'>): JobInfo {
+  if (taskId < job.numTasks) return job;
+  throw new SynclineError(
+    'invalid-argument',
+    `taskId is ${taskId}; expected a task of job ${job.jobId}, 0 to ${job.numTasks - 1}`,
+    { details: { field: 'taskId' } },
+  );
 }

@@ -36,7 +36,7 @@ test('a list by pages, by prefix and by the worst class', async () => {
   expect(await idsOf('?limit=2&after=a-2')).toEqual({ ids: ['b-1'] });
 });
 
-test('one job: what it is, how far it is, which tasks are lost; a part of it on request', async () => {
+test('one job: its metadata, its progress, its lost tasks; a scope on request', async () => {
   const store = createMemoryJobStore();
   await using server = await serve(store);
   await store.createJob({ jobId: 'nightly', numTasks: 2, labels: { team: 'data' } });

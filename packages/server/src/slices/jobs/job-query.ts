@@ -1,21 +1,17 @@
-// What stands behind the `?` of a request about jobs, checked.
+// The query of a request about jobs. Numbers are checked here, since the store does not see strings; the rest is
+// checked by the store.
 //
-// A name that is not known is refused. Ignored, `?makr` would delete a job for good that was meant to be
-// marked, and `?taks=3` would show the whole job as if it were one task.
+// An unknown name is refused. If it were ignored, `?makr` would permanently delete a job that was meant to be marked,
+// and `?taks=3` would show the whole job as if it were one task.
 import { type JobQuery, jobsLimits, type Scope, type StatusClass } from '@syncline/jobs';
 import { SynclineError } from '@syncline/kernel';
-
-const CLASSES = ['failed', 'warned', 'not-started', 'running', 'finished'] as const;
-const INCLUDED = ['lease', 'job'] as const;
 
 export function refuseOthers(query: URLSearchParams, names: readonly string[]): void {
   for (const name of query.keys()) {
     if (names.includes(name) && query.getAll(name).length === 1) continue;
-    const known = names.length === 0 ? 'none is' : `allowed is each once: ${names.join(', ')}`;
-    throw invalid(
-      name.slice(0, 100),
-      `the parameter ${quoted(name)} is not expected here; ${known}.`,
-    );
+    const known =
+      names.length === 0 ? 'none is' : `expected each at most once: ${names.join(', ')}`;
+    throw invalid(name.slice(0, 100), `unexpected parameter ${quoted(name)}; ${known}.`);
   }
 }
 
@@ -33,7 +29,7 @@ export function jobQueryOf(query: URLSearchParams): JobQuery {
   return {
     ...(prefix === null ? {} : { prefix }),
     ...(afterJobId === null ? {} : { afterJobId }),
-    ...(worst === null ? {} : { worst: classOf(worst) }),
+    ...(worst === null ? {} : { worst: worst as StatusClass }),
     ...(limit === undefined ? {} : { limit }),
   };
 }
@@ -48,27 +44,15 @@ export function statePageOf(query: URLSearchParams): { afterRevision: number; li
 }
 
 /** `?include=lease,job`: events besides those of states. */
-export function includeOf(query: URLSearchParams): readonly (typeof INCLUDED)[number][] {
-  const names = query.get('include')?.split(',') ?? [];
-  const unknown = names.find((name) => !INCLUDED.some((known) => known === name));
-  if (unknown === undefined) return INCLUDED.filter((known) => names.includes(known));
-  throw invalid(
-    'include',
-    `include names ${quoted(unknown)}; allowed are ${INCLUDED.join(' and ')}, with a comma between them.`,
-  );
+export function includeOf(query: URLSearchParams): readonly ('lease' | 'job')[] {
+  return (query.get('include')?.split(',') ?? []) as ('lease' | 'job')[];
 }
 
 /** `?mark`, with or without a value that says yes. */
 export function isMark(query: URLSearchParams): boolean {
   const value = query.get('mark');
   if (value === null || value === '' || value === 'true') return value !== null;
-  throw invalid('mark', `mark is ${quoted(value)}; leave its value out, or write true.`);
-}
-
-function classOf(text: string): StatusClass {
-  const found = CLASSES.find((name) => name === text);
-  if (found !== undefined) return found;
-  throw invalid('worst', `worst is ${quoted(text)}; allowed is one of ${CLASSES.join(', ')}.`);
+  throw invalid('mark', `mark is ${quoted(value)}; omit the value, or use true.`);
 }
 
 function integerOf(
@@ -80,10 +64,7 @@ function integerOf(
   if (text === null) return undefined;
   const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
   if (value >= min && value <= max) return value;
-  throw invalid(
-    name,
-    `${name} is ${quoted(text)}; allowed is a whole number from ${min} to ${max}.`,
-  );
+  throw invalid(name, `${name} is ${quoted(text)}; expected an integer from ${min} to ${max}.`);
 }
 
 function quoted(text: string): string {

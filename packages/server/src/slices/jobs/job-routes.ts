@@ -1,14 +1,21 @@
-// HTTP of the jobs: lists, one job with its progress, its states, its events, and the end of it.
+// The HTTP API of the jobs: lists, one job with its progress, its states, its events, and its deletion; and writes,
+// for callers that only have HTTP: a shell, a browser, a webhook.
 //
 //   GET    /api/jobs?prefix&worst&after&limit             GET /api/jobs/{id}/states?task&tag&afterRevision&limit
 //   GET    /api/jobs/{id}?task&tag                        GET /api/jobs/{id}/events?task&tag&after&include
 //   DELETE /api/jobs/{id}?mark
+//   PUT    /api/jobs/{id}                                       creates the job, or finds it
+//   POST   /api/jobs/{id}/tasks/{task}/claim|renew|release      the lease of a task
+//   PUT    /api/jobs/{id}/tasks/{task}/tags/{tag}               a state
 //
-// Operators count as task 0, so a deletion applies. States are written over gRPC alone.
-import type { JobStore } from '@syncline/jobs';
-import { encodedCalls, progressWithPayloads } from '@syncline/jobs/grpc';
-import { SynclineError } from '@syncline/kernel';
-import type { HttpReply, HttpRequest, HttpRoute } from '../../http/http-route.js';
+// Operators count as task 0, so a deletion applies. A write without an epoch first claims the task, without a ttl,
+// and returns the epoch. A retry is safe if it carries the same `eventId`.
+import { type JobStore, jobsLimits, type StateWrite, type TaskLease } from '@syncline/jobs';
+import { checkStateWrite, localStore, progressWithPayloads } from '@syncline/jobs/grpc';
+import { type Random, SynclineError } from '@syncline/kernel';
+import type { z } from 'zod';
+import type { HttpReply, HttpRequest, HttpRoute, RouteDoc } from '../../http/http-route.js';
+import { claimBody, jobDocs, leaseBody, specBody, writeBody } from './job-docs.js';
 import { openJobEvents } from './job-events.js';
 import { isMark, jobQueryOf, refuseOthers, scopeOf, statePageOf } from './job-query.js';
 import { lastRevision } from './last-revision.js';
@@ -16,24 +23,29 @@ import { reachedLimitOf } from './reached-limit.js';
 
 export interface JobRoutesDeps {
   readonly store: JobStore;
+  readonly random: Random;
   limitReached(limit: string): void;
 }
 
-type Handler = (store: JobStore, request: HttpRequest) => Promise<HttpReply>;
+const EVENT_ID_BYTES = 16;
+/** How often a write without an epoch claims the task again if another caller has claimed it since. */
+const CLAIMS_MAX = 5;
 
-export function jobRoutes({ store, limitReached }: JobRoutesDeps): readonly HttpRoute[] {
+export function jobRoutes(deps: JobRoutesDeps): readonly HttpRoute[] {
+  const { store, limitReached } = deps;
   const route = (
     method: HttpRoute['method'],
     path: string,
-    names: readonly string[],
-    handler: Handler,
+    doc: RouteDoc,
+    handle: (request: HttpRequest) => Promise<HttpReply>,
   ): HttpRoute => ({
     method,
     path,
+    doc,
     async handle(request) {
-      refuseOthers(request.query, names);
+      refuseOthers(request.query, Object.keys(doc.query ?? {}));
       try {
-        return await handler(store, request);
+        return await handle(request);
       } catch (thrown) {
         const limit = reachedLimitOf(thrown);
         if (limit !== undefined) limitReached(limit);
@@ -41,50 +53,178 @@ export function jobRoutes({ store, limitReached }: JobRoutesDeps): readonly Http
       }
     },
   });
+  const json =
+    (answer: (request: HttpRequest) => Promise<unknown>) =>
+    async (request: HttpRequest): Promise<HttpReply> => ({
+      kind: 'json',
+      body: await answer(request),
+    });
+  const task = '/:job/tasks/:task';
   return [
-    route('GET', '', ['prefix', 'worst', 'after', 'limit'], listJobs),
-    route('GET', '/:job', ['task', 'tag'], showJob),
-    route('GET', '/:job/states', ['task', 'tag', 'afterRevision', 'limit'], listStates),
-    route('GET', '/:job/events', ['task', 'tag', 'after', 'include'], openJobEvents),
-    route('DELETE', '/:job', ['mark'], removeJob),
+    route(
+      'GET',
+      '',
+      jobDocs.list,
+      json(({ query, signal }) => store.listJobs(jobQueryOf(query), { signal })),
+    ),
+    route(
+      'GET',
+      '/:job',
+      jobDocs.show,
+      json((request) => showJob(store, request)),
+    ),
+    route(
+      'GET',
+      '/:job/states',
+      jobDocs.states,
+      json((request) => listStates(store, request)),
+    ),
+    route('GET', '/:job/events', jobDocs.events, (request) => openJobEvents(store, request)),
+    route(
+      'DELETE',
+      '/:job',
+      jobDocs.remove,
+      json((request) => removeJob(store, request)),
+    ),
+    route(
+      'PUT',
+      '/:job',
+      jobDocs.create,
+      json((request) => createJob(store, request)),
+    ),
+    route(
+      'POST',
+      `${task}/claim`,
+      jobDocs.claim,
+      json((request) => claimTask(store, request)),
+    ),
+    route(
+      'POST',
+      `${task}/renew`,
+      jobDocs.renew,
+      json((request) => lease(store, request, 'renew')),
+    ),
+    route(
+      'POST',
+      `${task}/release`,
+      jobDocs.release,
+      json((request) => lease(store, request, 'release')),
+    ),
+    route(
+      'PUT',
+      `${task}/tags/:tag`,
+      jobDocs.write,
+      json((request) => writeState(deps, request)),
+    ),
   ];
+}
+
+async function showJob(store: JobStore, request: HttpRequest) {
+  const { query, signal } = request;
+  const found = await localStore(store).progress(jobIdOf(request), scopeOf(query), signal);
+  return { ...found, progress: progressWithPayloads(found.progress) };
+}
+
+async function listStates(store: JobStore, request: HttpRequest) {
+  const { query, signal } = request;
+  return store.listStates(jobIdOf(request), scopeOf(query), statePageOf(query), { signal });
+}
+
+/** Not abandoned when the client disconnects: otherwise it would be unknown whether it was applied. */
+async function removeJob(store: JobStore, request: HttpRequest) {
+  const jobId = jobIdOf(request);
+  if (isMark(request.query)) {
+    const { revision } = await store.markJobDeleted(jobId);
+    return { applied: true, revision };
+  }
+  const revision = await lastRevision(store, jobId);
+  if (!(await store.deleteJob(jobId))) throw unknownJob(jobId, 'GET /api/jobs lists all.');
+  return { applied: true, revision };
+}
+
+async function createJob(store: JobStore, request: HttpRequest) {
+  const { expectedTags, labels, numTasks } = bodyOf(request, specBody);
+  return store.createJob({
+    jobId: jobIdOf(request),
+    numTasks,
+    ...(expectedTags && { expectedTags }),
+    ...(labels && { labels }),
+  });
+}
+
+async function claimTask(store: JobStore, request: HttpRequest) {
+  const { incarnation: wanted, ttlMs = 0, holder = '' } = bodyOf(request, claimBody);
+  const incarnation = wanted ?? (await incarnationOf(store, request));
+  return { lease: await claim(store, request, { incarnation, ttlMs, holder }), incarnation };
+}
+
+async function lease(store: JobStore, request: HttpRequest, action: 'renew' | 'release') {
+  const { incarnation, epoch } = bodyOf(request, leaseBody);
+  const rest = { ttlMs: 0, holder: '' }; // those of the claim stay
+  return {
+    lease: await store.lease({ ...taskOf(request), incarnation, action, epoch, ...rest }),
+    incarnation,
+  };
+}
+
+async function writeState({ store, random }: JobRoutesDeps, request: HttpRequest) {
+  const { epoch, incarnation: wanted, ...given } = bodyOf(request, writeBody);
+  const eventId = given.eventId ?? Buffer.from(random.bytes(EVENT_ID_BYTES)).toString('hex');
+  const incarnation = wanted ?? (await incarnationOf(store, request));
+  const key = { ...taskOf(request), tag: request.params['tag'] ?? '' };
+  const fields = { message: '', schemaVersion: 1, ...given, ...key, eventId, incarnation };
+  const write = { ...fields, epoch: epoch ?? 0 } as StateWrite;
+  checkStateWrite(write); // before a claim fences someone
+  for (let claims = 1; ; claims += 1) {
+    const forEver = { incarnation, ttlMs: 0, holder: '' };
+    const held = epoch ?? (await claim(store, request, forEver)).epoch;
+    try {
+      const result = await store.setState({ ...write, epoch: held });
+      return { ...result, epoch: held, incarnation };
+    } catch (thrown) {
+      const isFenced = thrown instanceof SynclineError && thrown.code === 'fenced';
+      if (!isFenced || epoch !== undefined || claims === CLAIMS_MAX) throw thrown;
+    }
+  }
+}
+
+function claim(
+  store: JobStore,
+  request: HttpRequest,
+  options: Pick<TaskLease, 'ttlMs' | 'holder'> & { readonly incarnation: string },
+): Promise<TaskLease> {
+  return store.lease({ ...taskOf(request), ...options, action: 'claim', epoch: 0 });
+}
+
+async function incarnationOf(store: JobStore, request: HttpRequest): Promise<string> {
+  const jobId = jobIdOf(request);
+  const job = await store.getJob(jobId);
+  if (job) return job.incarnation;
+  throw unknownJob(jobId, 'PUT /api/jobs/{id} creates it.');
+}
+
+function unknownJob(jobId: string, advice: string): SynclineError {
+  const shown = JSON.stringify(jobId.slice(0, jobsLimits.jobIdLengthMax.value));
+  return new SynclineError('not-found', `there is no job ${shown}. ${advice}`);
 }
 
 function jobIdOf({ params }: HttpRequest): string {
   return params['job'] ?? '';
 }
 
-async function listJobs(store: JobStore, { query, signal }: HttpRequest): Promise<HttpReply> {
-  return { kind: 'json', body: await store.listJobs(jobQueryOf(query), { signal }) };
+function taskOf(request: HttpRequest): { readonly jobId: string; readonly taskId: number } {
+  const text = request.params['task'] ?? '';
+  const taskId = /^\d{1,6}$/.test(text) ? Number(text) : Number.NaN; // which the store refuses
+  return { jobId: jobIdOf(request), taskId };
 }
 
-async function showJob(store: JobStore, request: HttpRequest): Promise<HttpReply> {
-  const { signal } = request;
-  const jobId = jobIdOf(request);
-  const found = await encodedCalls(store).progress(jobId, scopeOf(request.query), signal);
-  return { kind: 'json', body: { ...found, progress: progressWithPayloads(found.progress) } };
-}
-
-async function listStates(store: JobStore, request: HttpRequest): Promise<HttpReply> {
-  const { query, signal } = request;
-  const page = statePageOf(query);
-  const body = await store.listStates(jobIdOf(request), scopeOf(query), page, { signal });
-  return { kind: 'json', body };
-}
-
-/** Not given up when the client leaves: whether it was applied would be anyone's guess. */
-async function removeJob(store: JobStore, request: HttpRequest): Promise<HttpReply> {
-  const jobId = jobIdOf(request);
-  if (isMark(request.query)) {
-    const { revision } = await store.markJobDeleted(jobId);
-    return { kind: 'json', body: { applied: true, revision } };
-  }
-  const revision = await lastRevision(store, jobId);
-  if (!(await store.deleteJob(jobId))) throw unknownJob(jobId);
-  return { kind: 'json', body: { applied: true, revision } };
-}
-
-function unknownJob(jobId: string): SynclineError {
-  const shown = JSON.stringify(jobId.slice(0, 128));
-  return new SynclineError('not-found', `there is no job ${shown}. GET /api/jobs lists all.`);
+function bodyOf<T>({ body = {} }: HttpRequest, schema: z.ZodType<T>): T {
+  const parsed = schema.safeParse(body);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  const names = issue && 'keys' in issue ? issue.keys : issue?.path.map(String);
+  const field = names?.[0] ?? 'body';
+  throw new SynclineError('invalid-argument', `${field}: ${issue?.message ?? 'not expected'}`, {
+    details: { field: field.slice(0, 100) },
+  });
 }

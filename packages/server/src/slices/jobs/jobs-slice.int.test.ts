@@ -1,5 +1,5 @@
-// Jobs inside a server: over gRPC and HTTP, over restarts, in the status, in the metrics, and in Firestore only
-// where that is chosen.
+// Jobs inside a server: over gRPC and HTTP, across restarts, in the status, in the metrics, and in Firestore only if
+// selected.
 import { createJobManager } from '@syncline/jobs';
 import { createRemoteJobStore } from '@syncline/jobs/grpc';
 import { makeTempDirectory } from '@syncline/testkit';
@@ -64,7 +64,7 @@ test('without a disk jobs are in memory', async () => {
   });
 });
 
-test('Firestore where it is chosen: the server starts before anything is asked of it', async () => {
+test('Firestore if selected: the server starts without contacting it', async () => {
   const jobs = { store: 'firestore', firestore: { projectId: 'my-project-42' } };
   await using server = await startTestServer([createJobsSlice()], { settings: { jobs } });
   expect(JSON.parse(await answerOf(server, '/api/status'))).toMatchObject({

@@ -1,12 +1,11 @@
 // Jobs as a slice of the server: the job service behind gRPC, HTTP with events, the store, and retention.
 import { jobsLimits, jobsMetrics } from '@syncline/jobs';
 import type { RunningSlice, Slice, SliceDeps } from '../../slice.js';
-import { withDocs } from './job-docs.js';
 import { jobGrpcService } from './job-grpc.js';
 import { jobRoutes } from './job-routes.js';
 import { jobStoreKind, openJobStore } from './jobs-store.js';
 import { JobsViews, jobsRates } from './jobs-view.js';
-import { startRetention } from './start-retention.js';
+import { RetentionSweeper } from './retention.js';
 
 export function createJobsSlice(): Slice {
   return {
@@ -21,14 +20,14 @@ export function createJobsSlice(): Slice {
 async function start(deps: SliceDeps): Promise<RunningSlice> {
   const { config } = deps;
   const { store, status } = await openJobStore(deps);
-  const sweeper = startRetention({ ...deps, store }, config.jobs.retention);
+  const sweeper = new RetentionSweeper({ ...deps, store }, config.jobs.retention);
   const views = new JobsViews({ ...deps, store });
   return {
     grpc: [jobGrpcService({ ...deps, store })],
-    http: [...withDocs(jobRoutes({ ...deps, store })), ...views.routes],
+    http: [...jobRoutes({ ...deps, store }), ...views.routes],
     views: views.views,
     rates: jobsRates,
-    // A disk that failed shows in the check of the storage: reads go on, and the node is not ready.
+    // A failed disk shows in the storage check: reads continue, and the node is not ready.
     status: () => ({
       health: { kind: 'ready' },
       details: { store: jobStoreKind(config), ...status() },

@@ -1,8 +1,10 @@
-// The store that the configuration names.
+// The store that the configuration names. Few users need a database client, so clients are only loaded if the
+// configuration selects them, and need not be installed otherwise.
 import { createMemoryJobStore, type JobStore, openEmbeddedJobStore } from '@syncline/jobs';
+import type { EngineJobStore } from '@syncline/jobs/store-kit';
+import { SynclineError } from '@syncline/kernel';
 import type { ServerConfig } from '../../config/server-config.js';
 import type { SliceDeps } from '../../slice.js';
-import { openFirestoreStore } from './firestore-store.js';
 
 export type JobStoreKind = ServerConfig['jobs']['store'] | 'memory';
 
@@ -23,7 +25,9 @@ export async function openJobStore(deps: SliceDeps): Promise<OpenedJobStore> {
     case 'memory':
       return { store: createMemoryJobStore(deps), status: () => ({}) };
     case 'embedded':
-      return await openEmbedded(deps);
+      return withStatus(await openEmbeddedJobStore({ ...deps, storage: await deps.openStorage() }));
+    case 'postgres':
+      return withStatus(await openPostgresStore(deps));
     case 'firestore':
       return { store: await openFirestoreStore(deps), status: () => ({}) };
     default:
@@ -31,9 +35,7 @@ export async function openJobStore(deps: SliceDeps): Promise<OpenedJobStore> {
   }
 }
 
-async function openEmbedded(deps: SliceDeps): Promise<OpenedJobStore> {
-  const storage = await deps.openStorage();
-  const store = await openEmbeddedJobStore({ ...deps, storage });
+function withStatus(store: EngineJobStore): OpenedJobStore {
   return {
     store,
     status() {
@@ -41,4 +43,61 @@ async function openEmbedded(deps: SliceDeps): Promise<OpenedJobStore> {
       return { jobs, subscribers, writeQueue, cacheBytes, logRecords };
     },
   };
+}
+
+const FIRESTORE_CLIENT = { store: 'firestore', name: '@google-cloud/firestore', version: 8 };
+
+const loadFirestore = () => import('@syncline/jobs/firestore');
+
+export function openFirestoreStore(deps: SliceDeps, load = loadFirestore): Promise<JobStore> {
+  const { projectId = '' } = deps.config.jobs.firestore; // it is checked with the settings
+  return withClient(FIRESTORE_CLIENT, async () => {
+    const { createFirestoreJobStore } = await load();
+    return createFirestoreJobStore({ projectId }, deps);
+  });
+}
+
+const POSTGRES_CLIENT = { store: 'postgres', name: 'pg', version: 8 };
+
+function openPostgresStore(deps: SliceDeps): Promise<EngineJobStore> {
+  const url = deps.config.credentials.jobsPostgresUrl;
+  if (!url)
+    throw new SynclineError(
+      'invalid-argument',
+      'jobs.store is "postgres" but jobs.postgres.url_file is not set. Set it to a file that contains the database URL: postgresql://user:password@host/database',
+      { details: { field: 'jobs.postgres.url_file' } },
+    );
+  return withClient(POSTGRES_CLIENT, async () => {
+    const { createPostgresJobStore } = await import('@syncline/jobs/postgres');
+    return createPostgresJobStore({ connectionString: url.reveal() }, deps);
+  });
+}
+
+interface OptionalClient {
+  /** The value of `jobs.store` that selects it. */
+  readonly store: string;
+  readonly name: string;
+  readonly version: number;
+}
+
+/** If `open` throws because the client is missing, the error says what to install. */
+async function withClient<T>(client: OptionalClient, open: () => Promise<T>): Promise<T> {
+  try {
+    return await open();
+  } catch (thrown) {
+    throw isMissing(thrown, client) ? missing(thrown, client) : thrown;
+  }
+}
+
+function isMissing(thrown: unknown, { name }: OptionalClient): thrown is Error {
+  if (!(thrown instanceof Error) || !('code' in thrown)) return false;
+  return thrown.code === 'ERR_MODULE_NOT_FOUND' && thrown.message.includes(`'${name}'`);
+}
+
+function missing(cause: Error, { store, name, version }: OptionalClient): SynclineError {
+  return new SynclineError(
+    'invalid-argument',
+    `jobs.store is "${store}", which needs the package ${name}, but it is not installed. Install it alongside the server with "npm install ${name}@${version}", or set jobs.store to "embedded".`,
+    { details: { field: 'jobs.store' }, cause },
+  );
 }

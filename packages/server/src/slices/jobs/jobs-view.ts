@@ -50,7 +50,7 @@ export class JobsViews {
       recent: z.array(z.looseObject({ revision: z.number() })),
     });
     const query = { task: z.string(), tag: z.string() };
-    const summary = 'One cell: its state, the lease of its task, and what happened to it lately.';
+    const summary = 'One cell: its state, the lease of its task, and its recent changes.';
     this.routes = [
       {
         method: 'GET',
@@ -105,7 +105,7 @@ export class JobsViews {
     if (this.#grids.size >= gridsMax && !this.#grids.has(jobId)) {
       throw new SynclineError(
         'overloaded',
-        `${gridsMax} jobs are on screen on this node, which is its limit. Close some, or use another node.`,
+        `${gridsMax} job grids are open on this node, which is the limit. Close some, or use another node.`,
         { details: { limit: 'liveGridsMax' } },
       );
     }

@@ -1,8 +1,8 @@
-// What whoever deletes a job is told: the last revision that it had.
+// The revision that is returned to the caller of a deletion: the last one that the job had.
 import type { JobStore } from '@syncline/jobs';
 import { SynclineError } from '@syncline/kernel';
 
-/** 0: there is no such job, or it is damaged and nobody can tell. A damaged one can be deleted all the same. */
+/** 0: there is no such job, or it is damaged and its revision is unknown. A damaged one can still be deleted. */
 export async function lastRevision(store: JobStore, jobId: string): Promise<number> {
   try {
     return (await store.getJob(jobId))?.revision ?? 0;

@@ -1,4 +1,4 @@
-// Which limit of the jobs a refusal met, if any: it then shows in the log, /metrics and /api/status.
+// Which limit of the jobs caused a refusal, if any: it then shows in the log, /metrics and /api/status.
 import { jobsLimits } from '@syncline/jobs';
 import { SynclineError } from '@syncline/kernel';
 

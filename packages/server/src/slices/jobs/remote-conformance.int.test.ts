@@ -1,4 +1,4 @@
-// The remote store keeps what every job store keeps, over real sockets and a real server.
+// The remote store passes the suite of every job store, over real sockets and a real server.
 import { createMemoryJobStore } from '@syncline/jobs';
 import { jobStoreSuite } from '@syncline/jobs/testing';
 import { startFaultProxy } from '@syncline/testkit';
@@ -14,7 +14,7 @@ declare module 'vitest' {
 describe('the remote store is a job store', () => {
   const cases = jobStoreSuite({
     name: 'remote',
-    histories: inject('jobsHistories'),
+    histories: Math.ceil(inject('jobsHistories') / 4),
     create: () => startRemoteJobs(createMemoryJobStore(), startFaultProxy),
     capabilities: { history: 'all', reads: 'linearizable', durability: 'synced', lost: 'store' },
     pendingTimers: ({ pendingTimers }) => pendingTimers(),
@@ -29,7 +29,7 @@ describe('the remote store is a job store', () => {
   });
   for (const { name, run } of cases.filter(({ skipped }) => skipped === undefined)) test(name, run);
 
-  test('compaction, restarts and clocks are of the store behind, which has tests of its own', () => {
+  test('compaction, restarts and clocks belong to the store behind, which has its own tests', () => {
     expect(cases.flatMap(({ name, skipped }) => (skipped === undefined ? [] : [name]))).toEqual([
       'left out, faults.compact is not given: J9 a cursor below what was compacted gets a gap and the latest of each key',
       'left out, faults.compact is not given: a new replay after compaction is complete',

@@ -1,4 +1,4 @@
-// Calls and connections of the remote store: what is sent, what is left behind, who is let in.
+// Calls and connections of the remote store: what is sent, what is left behind, and authentication.
 import { setMaxListeners } from 'node:events';
 import { createMemoryJobStore, type JobStore } from '@syncline/jobs';
 import { createRemoteJobStore } from '@syncline/jobs/grpc';
@@ -85,7 +85,7 @@ function stuckStore(): JobStore {
 test('an aborted call: unknown once it was sent, not applied before', async () => {
   const behind = createMemoryJobStore();
   const writer = await JobWriter.create(behind, jobId, 1);
-  replaceableCalls(behind).setState = () => new Promise(() => {});
+  replaceableCalls(behind).setEncoded = () => new Promise(() => {});
   await start(behind);
   const stop = new AbortController();
   const call = errorOf(remote.store.setState(writer.write(0, 'a'), { signal: stop.signal }));
@@ -96,7 +96,7 @@ test('an aborted call: unknown once it was sent, not applied before', async () =
   expect(await unsent).toMatchObject({ code: 'aborted', outcome: 'not-applied' });
 });
 
-test('J10 too slow: the error names the last event that was handed out, not the last that was sent', async () => {
+test('J10 too slow: the error has the cursor of the last event that was delivered, not the last that was sent', async () => {
   const behind = createMemoryJobStore();
   const writer = await JobWriter.create(behind, jobId, 1);
   await start(behind);
@@ -104,7 +104,7 @@ test('J10 too slow: the error names the last event that was handed out, not the 
   const subscription = remote.store.subscribe(jobId, options);
   const events = subscription[Symbol.asyncIterator]();
   expect(await events.next()).toMatchObject({ value: { kind: 'synced' } });
-  // Frames that lie in the client, one per write, and then more at once than the buffer takes.
+  // Frames buffered in the client, one per write, and then more at once than the buffer holds.
   for (let count = 0; count < 40; count += 1) {
     await writer.set(0, 'a');
     await new Promise((resolve) => setTimeout(resolve, 8));
@@ -123,7 +123,7 @@ test('J10 too slow: the error names the last event that was handed out, not the 
   expect(subscription.cursor).toBe(last);
 });
 
-test('J1 a job that is marked deleted is told as it was marked, whatever came after', async () => {
+test('J1 marking a job returns it as it was marked, whatever came after', async () => {
   const behind = createMemoryJobStore();
   await JobWriter.create(behind, jobId, 1);
   await start(behind);
@@ -143,7 +143,7 @@ test('J1 a job that is marked deleted is told as it was marked, whatever came af
   expect(now?.revision).toBe(marked.revision + 1);
 });
 
-test('nobody listens: unavailable and not applied, with the address', async () => {
+test('no listener: unavailable and not applied, with the address', async () => {
   await start();
   await remote.proxy.refuseConnections();
   const error = await errorOf(remote.store.createJob({ jobId, numTasks: 1 }));
@@ -155,7 +155,7 @@ test('a connection that breaks under a write: unavailable, outcome unknown', asy
   const behind = createMemoryJobStore();
   const writer = await JobWriter.create(behind, jobId, 1);
   let arrived = false;
-  replaceableCalls(behind).setState = () => {
+  replaceableCalls(behind).setEncoded = () => {
     arrived = true;
     return new Promise(() => {});
   };
@@ -166,7 +166,7 @@ test('a connection that breaks under a write: unavailable, outcome unknown', asy
   expect(await call).toMatchObject({ code: 'unavailable', outcome: 'unknown' });
 });
 
-test('a server with TLS and a token lets in who has both', async () => {
+test('a server with TLS and a token accepts a client that has both', async () => {
   await using certificates = await makeCertificates();
   const { server: own, ca } = certificates;
   await start(createMemoryJobStore(), {

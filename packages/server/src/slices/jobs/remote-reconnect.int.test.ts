@@ -1,4 +1,5 @@
-// Subscriptions of the remote store when the way to the server breaks: real sockets behind a proxy that cuts them.
+// Subscriptions of the remote store when the connection to the server breaks: real sockets behind a proxy that cuts
+// them.
 import {
   type Cursor,
   createMemoryJobStore,
@@ -26,7 +27,7 @@ beforeEach(async () => {
 
 afterEach(() => remote[Symbol.asyncDispose]());
 
-/** Reads on until this is true of the last event. */
+/** Reads until this is true of the last event. */
 async function readUntil(
   subscription: JobSubscription,
   isLast: (event: JobEvent) => boolean,
@@ -54,7 +55,7 @@ async function fill(statesCount: number): Promise<void> {
     await writer.set(index % 4, `tag-${Math.floor(index / 4)}`, { message: 'x'.repeat(2_000) });
 }
 
-test('J9 a replay that is cut again and again goes on where it was', async () => {
+test('J9 a replay that is interrupted again and again continues where it was', async () => {
   await fill(800);
   const uncut = await readUntil(
     behind.subscribe(jobId, { scope: {} }),
@@ -67,7 +68,7 @@ test('J9 a replay that is cut again and again goes on where it was', async () =>
   expect(news(events)).toEqual(uncut);
 });
 
-test('J9 what was written meanwhile comes, once, between stale and live', async () => {
+test('J9 what was written in the meantime is delivered once, between stale and live', async () => {
   const stream = remote.store.subscribe(jobId, { scope: {}, include: ['lease', 'job'] });
   let last = Number.POSITIVE_INFINITY;
   const events = await readUntil(
@@ -98,7 +99,7 @@ test('J9 what was written meanwhile comes, once, between stale and live', async 
   expect(kinds.filter((kind) => kind === 'synced')).toHaveLength(1);
 });
 
-test('a job that is deleted and made again while away: reset, and a new replay', async () => {
+test('a job that is deleted and created again during an outage: reset, and a new replay', async () => {
   await writer.set(0, 'a');
   const stream = remote.store.subscribe(jobId, { scope: {} });
   const events = await readUntil(
@@ -119,7 +120,7 @@ test('a job that is deleted and made again while away: reset, and a new replay',
   expect(afterLoss).toMatchObject([{ kind: 'gap', reason: 'reset' }, { kind: 'snapshot' }]);
 });
 
-test('a job that is deleted while away: the stream says so and ends', async () => {
+test('a job that is deleted during an outage: the stream reports it and ends', async () => {
   const { revision } = await writer.set(0, 'a');
   const stream = remote.store.subscribe(jobId, { scope: {} });
   const events = await readUntil(
@@ -139,7 +140,7 @@ test('a job that is deleted while away: the stream says so and ends', async () =
   expect(events.at(-1)).toEqual(gap);
 });
 
-test('a resume whose first connection failed hears live behind the changes', async () => {
+test('a resume whose first connection failed receives live after the changes', async () => {
   await writer.set(0, 'a');
   const seen = await readUntil(remote.store.subscribe(jobId, { scope: {} }), isSynced);
   const synced = seen.at(-1);
@@ -159,7 +160,7 @@ test('a resume whose first connection failed hears live behind the changes', asy
   expect(events.at(-1)).toMatchObject({ revision });
 });
 
-test('nobody there: five attempts, then unavailable with the cursor', async () => {
+test('no server: five attempts, then unavailable with the cursor', async () => {
   const reconnect = { initialMs: 2, maxMs: 8 };
   await using store = createRemoteJobStore({ address: remote.address, reconnect });
   await writer.set(0, 'a');
@@ -196,7 +197,7 @@ test('J21 an abort during a wait ends the loop without an error', async () => {
   expect(events.map(({ kind }) => kind)).toEqual(['stale']);
 });
 
-test('a server that stops ends its streams at once, and readers hear that it is gone', async () => {
+test('a stopping server ends its streams at once, and readers are notified that it is gone', async () => {
   const stream = remote.store.subscribe(jobId, { scope: {} });
   const seen: JobEvent[] = [];
   const reading = readUntil(

@@ -1,4 +1,4 @@
-// A client that subscribes and does not read: it costs the server a frame, and nobody waits for it.
+// A client that subscribes and does not read: it costs the server a frame, and nothing waits for it.
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2';
 import { createMemoryJobStore, type JobStore, jobsLimits } from '@syncline/jobs';
 import { encode, SERVICE, subscribe } from '@syncline/jobs/grpc';
@@ -37,8 +37,8 @@ afterEach(async () => {
 /** Counts the subscriptions of the service, and the events that it takes. */
 function counting(store: JobStore): JobStore {
   const calls = replaceableCalls(store);
-  const open = calls.subscribe;
-  calls.subscribe = (id, options) => {
+  const open = calls.subscribeEncoded.bind(calls);
+  calls.subscribeEncoded = (id, options) => {
     const subscription = open(id, options);
     const batches = subscription.batches.bind(subscription);
     subscription.batches = async function* (max) {
@@ -57,15 +57,13 @@ function counting(store: JobStore): JobStore {
   return store;
 }
 
-/** Over bare HTTP/2: what nobody reads stays on the wire, while a client of gRPC would take some of it in. */
+/** Over bare HTTP/2: unread bytes stay on the wire, while a gRPC client would buffer some of them. */
 function subscribeUnread(): ClientHttp2Stream {
   const request = {
     jobId,
-    scope: undefined,
-    after: '',
+    scope: {},
     includeLeases: false,
     includeJob: false,
-    overflow: undefined,
     bufferEvents: 0,
     bufferBytes: 0,
   } as const;
@@ -82,7 +80,7 @@ function subscribeUnread(): ClientHttp2Stream {
   return call;
 }
 
-test('J17 the service takes no more from the store than the wire has room for', async () => {
+test('J17 the service reads no more from the store than the connection can take', async () => {
   const writer = await JobWriter.create(behind, jobId, 4);
   const call = subscribeUnread();
   await until(() => pulledCount > 0, 'the marker');
@@ -91,7 +89,7 @@ test('J17 the service takes no more from the store than the wire has room for', 
     await writer.set(index % 4, 'ingest', { message });
     if (index % 100 === 0) await new Promise((resolve) => setImmediate(resolve)); // the stream moves on
   }
-  const framesMax = 4; // two on their way, a pull that came before the second, and what sockets hold
+  const framesMax = 4; // two in flight, a pull that came before the second, and what sockets buffer
   expect(pulledCount * message.length).toBeLessThan(framesMax * jobsLimits.frameBytesMax.value);
   let receivedBytes = 0;
   call.on('data', (chunk: Uint8Array) => {
@@ -105,7 +103,7 @@ test('J17 the service takes no more from the store than the wire has room for', 
   call.close(constants.NGHTTP2_CANCEL);
 });
 
-test('J21 a client that has gone leaves no subscriber behind, also while the service waits for it', async () => {
+test('J21 a client that is gone leaves no subscriber behind, even while the service waits for it', async () => {
   const writer = await JobWriter.create(behind, jobId, 4);
   for (let index = 0; index < 1_000; index += 1)
     await writer.set(index % 4, `tag-${index % 100}`, { message });

@@ -1,4 +1,4 @@
-// GET /api/sets shows nothing that a failed write could take back.
+// GET /api/sets shows nothing that a failed write could undo.
 import { SynclineError, VersionVector } from '@syncline/kernel';
 import type { Sets } from '@syncline/sets';
 import { expect, test } from 'vitest';
@@ -15,7 +15,7 @@ function ask(settled: Promise<void>) {
   return setsRoutes(sets as Sets)[0]?.handle(request as HttpRequest);
 }
 
-test('what it tells leaves when it is stored', async () => {
+test('an answer is sent once what it reports is stored', async () => {
   let isShown = false;
   let store = () => {};
   const stored = new Promise<void>((resolve) => {
@@ -33,7 +33,7 @@ test('what it tells leaves when it is stored', async () => {
   });
 });
 
-test('what was undone is not told', async () => {
+test('undone writes are not reported', async () => {
   const full = new SynclineError('storage-full', 'no room on the disk');
   await expect(ask(Promise.reject(full))).rejects.toBe(full);
 });

@@ -22,7 +22,13 @@ const factsSchema = z.object({
     .object({
       isCaughtUp: z.boolean(),
       divergedPeers: z.array(z.number()),
-      pulls: z.array(z.looseObject({ peer: z.number(), outcome: z.string() })),
+      pullFailure: z.string().optional(),
+      pulls: z.array(
+        z.looseObject({
+          peer: z.number(),
+          last: z.looseObject({ outcome: z.string(), isEqual: z.boolean() }).optional(),
+        }),
+      ),
       peers: z.array(z.looseObject({ nodeId: z.number(), state: z.string() })),
     })
     .optional(),
@@ -32,13 +38,14 @@ const factsSchema = z.object({
 
 export function setsRoutes(sets: Sets): readonly HttpRoute[] {
   const doc = {
-    summary: 'What this node holds. Nodes with equal version, liveDots and xor hold the same sets.',
+    summary:
+      'The sets of this node. Nodes with equal version, liveDots and xor hold the same sets.',
     reply: factsSchema,
   };
   return [{ method: 'GET', path: '', handle: () => showFacts(sets), doc }];
 }
 
-/** They leave when what they tell is stored: a version that is undone later must not be waited for elsewhere. */
+/** Answers are sent once what they report is stored: no other node may wait for a version that is undone later. */
 async function showFacts(sets: Sets): Promise<HttpReply> {
   const body = setsFacts(sets);
   await sets.settled();

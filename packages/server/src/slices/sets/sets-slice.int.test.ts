@@ -14,7 +14,7 @@ async function factsOf(server: TestServer): Promise<Record<string, unknown>> {
   return (await response.json()) as Record<string, unknown>;
 }
 
-test('GET /api/sets tells what the node holds, and agrees with SYNCLINE.DIGEST', async () => {
+test('GET /api/sets reports what the node holds, and agrees with SYNCLINE.DIGEST', async () => {
   await using server = await startTestServer([createSetsSlice()], { settings: { nodeId: 7 } });
   const redis = new Redis(server.port('resp'));
   await redis.sadd('fruits', 'apple', 'pear');
@@ -51,7 +51,7 @@ test('the status shows numbers, and no name of a set or member', async () => {
   redis.disconnect();
 });
 
-test('sets are there after a restart, under the next epoch only if the stop was not clean', async () => {
+test('sets survive a restart, and the epoch rises only if the stop was not clean', async () => {
   await using directory = await makeTempDirectory('sets');
   const settings = { dataDir: directory.path, sets: { durability: 'synced' } };
   const epochs: unknown[] = [];
@@ -86,7 +86,7 @@ test('a drain answers what has arrived', async () => {
   expect(client.text()).toBe(`:1\r\n${':0\r\n'.repeat(99)}`);
 });
 
-test('a password is asked for, and beyond loopback it must be there', async () => {
+test('a password is required if configured, and must be configured outside loopback', async () => {
   const respPassword = new Secret('0123456789abcdef');
   await using server = await startTestServer([createSetsSlice()], {
     credentials: { respPassword },

@@ -25,7 +25,7 @@ export function createSetsSlice(): Slice {
   };
 }
 
-/** How long a start waits for the data. What takes longer goes on behind `-LOADING`, and /readyz shows progress. */
+/** How long a start waits for the data. A longer load continues with `-LOADING` replies, and /readyz shows progress. */
 const LOAD_WAIT_MS = 1_000;
 
 async function start(deps: SliceDeps): Promise<RunningSlice> {
@@ -88,7 +88,7 @@ async function loadedOrLater({ loaded }: Sets, deps: SliceDeps): Promise<void> {
   isStarted = true;
 }
 
-/** Says which directory it is about: the sets name only files in it. */
+/** Adds the directory: the sets only name the files in it. */
 function located(thrown: unknown, config: ServerConfig): SynclineError {
   const error = SynclineError.from(thrown, 'corrupt');
   if (error.code !== 'corrupt' && error.code !== 'conflict') return error;
@@ -99,7 +99,7 @@ function located(thrown: unknown, config: ServerConfig): SynclineError {
 
 function conflicting(error: SynclineError, config: ServerConfig): SynclineError {
   const { code, details } = error;
-  const message = `cannot go on with the sets in ${join(config.dataDir, 'sets')}: ${error.message}`;
+  const message = `cannot continue with the sets in ${join(config.dataDir, 'sets')}: ${error.message}`;
   return new SynclineError(code, message, { details, cause: error });
 }
 
@@ -120,17 +120,21 @@ function statusOf(sets: Sets): SliceStatus {
 /** A node serves from the start, but it is ready only once it has what its peers had, and while it agrees with them. */
 function withPeers(health: SliceHealth, replication: ReplicationStatus | undefined): SliceHealth {
   if (replication === undefined) return health;
-  const { divergedPeers, isCaughtUp } = replication;
+  const { divergedPeers, isCaughtUp, pullFailure } = replication;
   if (divergedPeers.length > 0) {
     const nodes = `node${divergedPeers.length > 1 ? 's' : ''} ${divergedPeers.join(', ')}`;
     return { kind: 'not-ready', reason: `diverged from ${nodes} at the same version; see the log` };
   }
-  return isCaughtUp
+  if (!isCaughtUp) {
+    const why = pullFailure === undefined ? '' : `, which fails: ${pullFailure}`;
+    return { kind: 'not-ready', reason: `waiting for the first pull from a peer${why}` };
+  }
+  return pullFailure === undefined || health.kind !== 'ready'
     ? health
-    : { kind: 'not-ready', reason: 'waiting for the first pull from a peer' };
+    : { kind: 'ready', reason: `behind its peers, and the last pull failed: ${pullFailure}` };
 }
 
-/** With a full disk a node goes on answering reads, so it stays ready. */
+/** With a full disk a node still answers reads, so it stays ready. */
 function healthOf(health: ReturnType<Sets['status']>['health'], reason = ''): SliceHealth {
   switch (health) {
     case 'ready':

@@ -79,7 +79,7 @@ const PAGE_COUNT = serverLimits.liveListMax.value / 2;
 
 interface ShownBytes {
   readonly text: string;
-  /** The whole, base64url. */
+  /** The whole name, base64url. */
   readonly id: string;
   readonly bytes: number;
   /** Not valid UTF-8: `text` has replacement characters. */

@@ -38,7 +38,7 @@ type PipelineProgress = z.infer<typeof progressSchema>;
 
 interface Report extends PipelineProgress {
   readonly reportedAtMs: number;
-  /** When a report with this epoch came first: the age of the checkpoint. */
+  /** When a report with this epoch first arrived: the age of the checkpoint. */
   readonly epochAtMs: number;
   readonly recordsInPerSecond: number;
   readonly recordsOutPerSecond: number;
@@ -69,7 +69,7 @@ export function createStreamsSlice(): Slice {
 
 class PipelineReports {
   readonly #clock: Clock;
-  readonly #reports = new Map<string, Report>(); // the longest silent first
+  readonly #reports = new Map<string, Report>(); // the least recent first
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -151,7 +151,7 @@ function takeReport(reports: PipelineReports, { params, body }: HttpRequest): Ht
     });
   }
   if (parsed.data.pipeline !== params['pipeline']) {
-    const message = 'the pipeline in the body is another one than in the path.';
+    const message = 'the pipeline in the body differs from the one in the path.';
     throw new SynclineError('invalid-argument', message, { details: { field: 'pipeline' } });
   }
   reports.take(parsed.data);

@@ -1,8 +1,8 @@
-// A server that is told to use Firestore, with and without the client.
+// A server that is configured to use Firestore, with and without the client.
 import { expect, test } from 'vitest';
 import type { SliceDeps } from '../../slice.js';
 import { testConfig } from '../../testing/test-server.js';
-import { openFirestoreStore } from './firestore-store.js';
+import { openFirestoreStore } from './jobs-store.js';
 
 const settings = { jobs: { store: 'firestore', firestore: { projectId: 'my-project-42' } } };
 const deps: Partial<SliceDeps> = { config: testConfig({ settings }) };
@@ -23,7 +23,7 @@ test('without the client the error says what to install', async () => {
   });
 });
 
-test('what else fails is told as it is', async () => {
+test('other errors are reported unchanged', async () => {
   const other = "Cannot find package 'something-else' imported from /app/index.js";
   await expect(failWith('ERR_MODULE_NOT_FOUND', other)).rejects.toThrow('something-else');
   await expect(failWith('ENOENT', '@google-cloud/firestore')).rejects.toThrow('firestore');

@@ -1,9 +1,9 @@
-// The part of the outside world that commands may touch, as a value, so that tests can give another.
-// Data goes to `stdout`, words to `stderr`.
+// The part of the outside world that commands may use, as a value that tests can replace. Data goes to
+// `stdout`, messages to `stderr`.
 
 export interface OutputStream {
   write(text: string): unknown;
-  /** Whoever read it has gone, as after `| head`. */
+  /** The reader has gone, as after `| head`. */
   readonly isUnread?: boolean;
   readonly isTTY?: boolean;
   /** Of a terminal, now. */
@@ -20,19 +20,19 @@ export interface CliWorld {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Calls back each time. From then on the event no longer ends the process by itself. */
   onStopEvent(listener: (event: StopEvent) => void): void;
-  /** Before Ctrl-Z puts the process to sleep `leave` is called, and `back` when it goes on. */
+  /** `leave` is called before Ctrl-Z suspends the process, and `back` when it resumes. */
   onSuspend(leave: () => void, back: () => void): void;
-  /** What was typed behind the question; undefined where there is no terminal to ask on. */
+  /** The answer to a question; undefined without a terminal. */
   ask(question: string): Promise<string | undefined>;
-  /** Tells the process that started this one, if it holds a channel, that all listeners accept. */
+  /** Notifies the parent process, if there is a channel, that all listeners accept. */
   reportStarted(): void;
-  /** From now on files and directories that this process creates are for its user only. */
+  /** Makes new files and directories of this process accessible to its user only. */
   makeNewFilesPrivate(): void;
-  /** Ends the process at once. */
+  /** Ends the process immediately. */
   exitNow(code: number): void;
 }
 
-/** Words for people, in whole lines. */
+/** Messages, in whole lines. */
 export function say(world: CliWorld, text: string): void {
   world.stderr.write(`${text}\n`);
 }

@@ -1,4 +1,4 @@
-// Text in columns that line up, two blanks apart.
+// Text in aligned columns, two spaces apart.
 import { displayWidth, padEnd } from './display-width.js';
 
 /** Rows of cells as lines. A missing cell is empty; blanks at the end of a line are cut. */

@@ -24,7 +24,7 @@ test.each([
   expect(displayWidth(text)).toBe(width);
 });
 
-test('a cut never takes more cells than there are, and does not split a character', () => {
+test('a truncated text never takes more cells than available, and never splits a character', () => {
   expect(cutToWidth('12345', 5)).toBe('12345');
   expect(cutToWidth('123456', 5)).toBe('1234…');
   expect(cutToWidth('日本語', 6)).toBe('日本語');

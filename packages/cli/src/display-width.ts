@@ -1,9 +1,9 @@
 // How many cells of a terminal a text takes. Emoji and East Asian characters take two, marks that join the
 // character before them take none. Colours take none either; other control characters are not expected.
 //
-// Terminals differ on sequences of emoji that are drawn as one. Those who follow Unicode give two cells to the
-// whole, and so does this. Most of what is shown is plain, and counted without looking at characters: to find out
-// where one ends takes microseconds each, and a table is drawn ten times a second.
+// Terminals differ on sequences of emoji that are drawn as one. Terminals that follow Unicode use two cells for
+// the whole, and so does this. Most text is plain, and counted without segmenting it: that takes microseconds
+// per character, and a table is drawn ten times a second.
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: colours start with ESC.
 const COLOR = /\u001b\[\d+m/g;
@@ -12,7 +12,10 @@ const COLOR_PARTS = new RegExp(`(${COLOR.source})`);
 /** One code unit, one cell: Latin, dashes and dots, lines and blocks, circles. */
 const PLAIN =
   '\\u0020-\\u007e\\u00a1-\\u00ac\\u00ae-\\u02ff\\u2010-\\u2027\\u2500-\\u259f\\u25cb-\\u25cf';
-/** Others and plain ones in turn. What follows a plain character may join it, so the last before others is theirs. */
+/**
+ * Alternating non-plain and plain parts. A mark may join the plain character before it, so that one belongs to
+ * the non-plain part.
+ */
 const PLAIN_PARTS = new RegExp(`([${PLAIN}]+(?=[${PLAIN}]|$))`);
 const EMOJI = /\p{Emoji_Presentation}|\p{Emoji}\ufe0f/u;
 const NO_WIDTH = /^[\p{Mn}\p{Me}\p{Cf}]+$/u;
@@ -54,7 +57,7 @@ export function padStart(text: string, width: number): string {
   return ' '.repeat(Math.max(0, width - displayWidth(text))) + text;
 }
 
-/** The text, or what fits of it and an ellipsis. Colours that follow the cut stay, so that they end. */
+/** The text, or the part that fits and an ellipsis. Colour codes after the cut are kept, so that colours end. */
 export function cutToWidth(text: string, width: number): string {
   const room = new Room(width);
   let position = 0;
@@ -69,7 +72,7 @@ export function cutToWidth(text: string, width: number): string {
   return text;
 }
 
-/** Takes text as long as it fits, and remembers what fits with an ellipsis behind it. */
+/** Adds text as long as it fits, and records how much fits with an ellipsis. */
 class Room {
   readonly #width: number;
   #used = 0;
@@ -120,7 +123,7 @@ class Room {
   }
 }
 
-/** To ask costs time even for nothing. */
+/** Segmenting costs time even for empty text. */
 function* graphemesOf(text: string): Generator<string> {
   if (text === '') return;
   for (const { segment } of segmenter.segment(text)) yield segment;

@@ -1,4 +1,4 @@
-// A span of time for people: its two largest units.
+// Formats a duration with its two largest units.
 
 const UNITS = [
   ['d', 86_400_000],

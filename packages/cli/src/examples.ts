@@ -1,4 +1,4 @@
-// Examples, which open the help of each command: most people came for one of them.
+// Examples, which come first in the help of each command, since most users are looking for one.
 import type { Command } from 'commander';
 import { renderColumns } from './columns.js';
 

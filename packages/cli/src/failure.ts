@@ -1,4 +1,4 @@
-// How a failed command ends: one line on standard error and an exit code. The stack is for us, so it
+// How a failed command ends: one line on standard error and an exit code. The stack is for developers, so it
 // needs `--debug` or SYNCLINE_DEBUG.
 import { inspect } from 'node:util';
 import { SynclineError } from '@syncline/kernel';
@@ -11,8 +11,9 @@ export function reportFailure(world: CliWorld, thrown: unknown, isDebug: boolean
   const paint = paintFor(world.stderr, world.environment);
   const isExpected = thrown instanceof SynclineError;
   const message = isExpected ? thrown.message : `internal error: ${String(thrown)}`;
-  const hint = isExpected || isDebug ? '' : ' This is a bug in Syncline; --debug shows where.';
-  // The words may be those of a server that was asked.
+  const hint =
+    isExpected || isDebug ? '' : ' This is a bug in Syncline; run with --debug for a stack trace.';
+  // The message may come from a server.
   world.stderr.write(`${paint('red', 'syncline:')} ${printable(message)}${hint}\n`);
   if (isDebug) {
     const lines = inspect(thrown, { depth: 6 }).split('\n');

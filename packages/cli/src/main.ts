@@ -1,15 +1,19 @@
 // The real world around the command line: the process, its streams and its signals.
 import { createInterface } from 'node:readline';
+import { setFlagsFromString } from 'node:v8';
 import type { CliWorld, OutputStream } from './cli-world.js';
 import { runCli } from './run-cli.js';
 
-/** What is left open after a command has ended may not hold the process longer than this. */
+/** Open handles may not keep the process alive longer than this after a command has ended. */
 const LINGER_MS = 500;
 
 const PARENT_POLL_MS = 500;
 
 export async function main(host: NodeJS.Process): Promise<void> {
   const { ppid: parentId } = host; // before anything else is loaded, which takes a while
+  // The young generation that survives is small, and one thread collects it in a millisecond. To wait for helper threads
+  // that get no processor took up to 40 ms on a busy machine.
+  setFlagsFromString('--no-parallel-scavenge');
   host.stderr.on('error', ignoreFailedLog);
   const world: CliWorld = {
     stdout: outputOf(host.stdout),
@@ -36,7 +40,7 @@ function sleepBetween(host: NodeJS.Process, leave: () => void, back: () => void)
   host.on('SIGTSTP', () => {
     leave();
     host.once('SIGCONT', back);
-    host.kill(host.pid, 'SIGSTOP'); // nobody can listen to this one
+    host.kill(host.pid, 'SIGSTOP'); // this signal cannot be handled
   });
 }
 
@@ -51,8 +55,8 @@ function askOn({ stdin, stderr }: NodeJS.Process, question: string): Promise<str
 }
 
 /**
- * Between npm or npx and us stands a shell that dies of a signal and does not pass it on. Without this
- * `kill` of npm would leave a server that nobody sees.
+ * Between npm or npx and this process there is a shell that dies of a signal without passing it on. Without
+ * this, killing npm would leave an orphaned server.
  */
 function whenParentChanges(host: NodeJS.Process, parentId: number, listener: () => void): void {
   const timer = setInterval(() => {
@@ -63,7 +67,7 @@ function whenParentChanges(host: NodeJS.Process, parentId: number, listener: () 
   timer.unref();
 }
 
-/** Its reader may go. A server goes on without it; other commands ask, since Node forgets the error at once. */
+/** Its reader may leave. A server keeps running; other commands check, since Node discards the error. */
 function outputOf(stream: NodeJS.WriteStream): OutputStream {
   let isUnread = false;
   stream.on('error', (error: NodeJS.ErrnoException) => {
@@ -85,5 +89,5 @@ function outputOf(stream: NodeJS.WriteStream): OutputStream {
   };
 }
 
-/** A log on a full disk or on a lost terminal: there is nowhere to tell it, and a server serves without. */
+/** A log on a full disk or a lost terminal: there is nowhere to report it, and the server keeps running. */
 function ignoreFailedLog(): void {}

@@ -9,12 +9,12 @@ export function httpUrl(host: string, port: number, isTls: boolean): string {
   return `${isTls ? 'https' : 'http'}://${bracketed(host)}:${port}`;
 }
 
-/** A server that listens on every address is asked on loopback. */
+/** A server that listens on every address is reached on loopback. */
 export function reachableHost(host: string): string {
   return host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
 }
 
-/** An IPv6 address before a port stands in brackets. */
+/** An IPv6 address before a port is written in brackets. */
 export function bracketed(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }

@@ -6,7 +6,7 @@ describe('printable', () => {
     expect(printable('a\u001b[2Jb\u009bc')).toBe('a\\x1b[2Jb\\x9bc');
   });
 
-  test('shows what nobody sees: marks that turn a line around, breaks, characters of no width', () => {
+  test('shows invisible characters: direction marks, line breaks, characters without width', () => {
     expect(printable('a\u202eb\u2028c\u200bd\u{e0001}')).toBe(
       'a\\u{202e}b\\u{2028}c\\u{200b}d\\u{e0001}',
     );

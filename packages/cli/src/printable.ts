@@ -1,5 +1,5 @@
-// Text from elsewhere, made safe for a terminal: control characters are shown, not obeyed. So are those that
-// nobody sees and that turn a line around or break it: a row must not pass itself off as another.
+// Makes untrusted text safe for a terminal: control characters are shown, not executed. So are invisible ones
+// that reverse or break a line: a row must not imitate another.
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not get through.
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/g;

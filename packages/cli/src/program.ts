@@ -1,6 +1,6 @@
-// The command line as a whole: its commands, its help, and how wrong usage is told.
+// The command line as a whole: its commands, its help, and how wrong usage is reported.
 //
-// A command is loaded when it is asked for. The server behind most of them takes half a second to
+// A command is loaded on demand. The server behind most of them takes half a second to
 // load, and neither `--version` nor `--help` should wait for it.
 import { Command } from 'commander';
 import type { CliWorld } from './cli-world.js';
@@ -11,7 +11,7 @@ import { WrongUsage } from './wrong-usage.js';
 
 interface LazyCommand {
   readonly description: string;
-  /** Gives what adds the options and the action. */
+  /** Loads the function that adds the options and the action. */
   load(): Promise<(command: Command, world: CliWorld) => void>;
 }
 
@@ -25,27 +25,27 @@ const COMMANDS: Readonly<Record<string, LazyCommand>> = {
     load: async () => (await import('./commands/dev.js')).fillDevCommand,
   },
   demo: {
-    description: 'Watch three nodes agree, step by step',
+    description: 'Run a demo: three nodes, faults and a dashboard',
     load: async () => (await import('./commands/demo.js')).fillDemoCommand,
   },
   status: {
-    description: 'Show what a server is and how it is',
+    description: 'Show the status of a server',
     load: async () => (await import('./commands/status.js')).fillStatusCommand,
   },
   jobs: {
-    description: 'List jobs, show, watch and remove them',
+    description: 'List, show, watch, write and delete jobs',
     load: async () => (await import('./commands/jobs.js')).fillJobsCommand,
   },
   fair: {
-    description: 'Evaluate fair throttling and watch it',
+    description: 'Evaluate fair throttling, or watch it live',
     load: async () => (await import('./commands/fair.js')).fillFairCommand,
   },
   streams: {
-    description: 'Look at pipelines and their checkpoints',
+    description: 'Inspect pipelines and their checkpoints',
     load: async () => (await import('./commands/streams.js')).fillStreamsCommand,
   },
   config: {
-    description: 'Look at the configuration',
+    description: 'Inspect the configuration',
     load: async () => (await import('./commands/config.js')).fillConfigCommand,
   },
 };
@@ -54,13 +54,13 @@ export function createProgram(world: CliWorld): Command {
   const program = new Command('syncline')
     .description('State that many processes write and all must agree on.')
     .version(readVersion(), '-v, --version', 'Print the version')
-    .option('--debug', 'Show the stack of an error (or set SYNCLINE_DEBUG=1)');
+    .option('--debug', 'Print stack traces of errors (or set SYNCLINE_DEBUG=1)');
   addExamples(program, [
-    ['syncline serve', 'a server on this machine, data in ./syncline-data'],
-    ['syncline status', 'what runs there, and how it is'],
+    ['syncline serve', 'a local server with data in ./syncline-data'],
+    ['syncline status', 'status of the local server'],
     ['syncline dev -n 3', 'three nodes in this terminal'],
-    ['syncline demo', 'what it can do, step by step'],
-    ['syncline help serve', 'all about one command'],
+    ['syncline demo', 'a guided tour with three nodes'],
+    ['syncline help serve', 'help for one command'],
   ]);
   for (const [name, { description }] of Object.entries(COMMANDS))
     program.command(name).description(description);
@@ -84,7 +84,7 @@ function settle(command: Command, world: CliWorld): void {
       writeOut: (text) => void world.stdout.write(text),
       writeErr: (text) => void world.stderr.write(text),
       getOutHasColors: () => true, // `paint` has decided
-      outputError: () => {}, // told once, by whoever catches the error
+      outputError: () => {}, // reported once, by the code that catches the error
     })
     .configureHelp({ styleTitle: (title) => paint('bold', title) })
     .showSuggestionAfterError(false)

@@ -72,7 +72,7 @@ test('help is a command too', async () => {
   expect(await run('help config show')).toEqual(await run('config show --help'));
 });
 
-test('wrong usage is one line that names the nearest and the way to the help', async () => {
+test('wrong usage is one line with the closest match and how to get help', async () => {
   const lines = [
     'serve --no-such-flag',
     'serve --htp-port 1',
@@ -108,7 +108,7 @@ test('wrong usage is one line that names the nearest and the way to the help', a
   }
 });
 
-test('nothing asked: the help on standard error, exit 2', async () => {
+test('without a command: the help on standard error, exit 2', async () => {
   const { stdout, stderr, exit } = await run('');
   expect({ stdout, exit }).toEqual({ stdout: '', exit: 2 });
   expect(stderr).toMatch(/^Examples:/);
@@ -150,7 +150,7 @@ test('config show: TOML with origins, secrets hidden', async () => {
   await expect(stdout).toMatchFileSnapshot('../testdata/config-show.txt');
 });
 
-test('config show tells what serve would refuse, and shows the settings all the same', async () => {
+test('config show reports what serve would refuse, and still shows the settings', async () => {
   const open = await run('config show --listen-host 0.0.0.0');
   expect(open.stdout).toContain('listen_host = "0.0.0.0"');
   expect(open.stderr).toMatch(

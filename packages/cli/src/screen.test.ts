@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { boundlessScreen, cutLines, screenOf, wrapWords } from './screen.js';
 
-test('lines too many are counted', () => {
+test('surplus lines are counted', () => {
   expect(cutLines(['a', 'b', 'c'], 3)).toEqual(['a', 'b', 'c']);
   expect(cutLines(['a', 'b', 'c'], 2)).toEqual(['a', '  … 2 more']);
   expect(cutLines(['a', 'b', 'c'], -1)).toEqual([]);

@@ -1,5 +1,5 @@
-// Text that fits into a terminal. A line that is too long would wrap and shift all below it; a line too many
-// would scroll the first ones away.
+// Text that fits into a terminal. A line that is too long would wrap and shift everything below it; one line
+// too many would scroll the first ones away.
 import type { OutputStream } from './cli-world.js';
 import { displayWidth } from './display-width.js';
 
@@ -14,7 +14,7 @@ export const boundlessScreen: Screen = {
   rows: Number.POSITIVE_INFINITY,
 };
 
-/** Asked anew for each drawing, since windows change. A terminal of unknown size (0 or none) is a small one. */
+/** Evaluated for each drawing, since windows change. A terminal of unknown size (0 or none) is a small one. */
 export function screenOf({ isTTY, columns = 0, rows = 0 }: OutputStream): Screen {
   if (isTTY !== true) return boundlessScreen;
   return { columns: columns > 0 ? columns : 80, rows: rows > 0 ? rows : 24 };

@@ -10,9 +10,16 @@ export function usageError({ command, said }: WrongUsage): SynclineError {
   const given = /'([^'\s]+)/.exec(text)?.[1] ?? '';
   const isOption = said.code === 'commander.unknownOption';
   const hint =
-    (isOption ? settingHint(given) : undefined) ?? suggest(given, knownNames(command, said.code));
+    (isOption ? (separatorHint(command) ?? settingHint(given)) : undefined) ??
+    suggest(given, knownNames(command, said.code));
   const message = `${text.replaceAll("'", '"')}.${hint} See "${pathOf(command)} --help".`;
   return new SynclineError('invalid-argument', message, { cause: said });
+}
+
+/** A command that runs another one: what it does not know was probably meant for that. */
+function separatorHint(command: Command): string | undefined {
+  const takesCommand = command.registeredArguments.at(-1)?.variadic === true;
+  return takesCommand ? ' Put "--" before the command to run.' : undefined;
 }
 
 /** `--durability` and `--sets-durability` both mean `sets.durability`. */
@@ -25,13 +32,13 @@ function settingHint(flag: string): string | undefined {
   );
   if (meant.length === 0) return undefined;
   const ways = meant.map(({ key, env }) => `${key} in the file, or ${env}`);
-  return ` This setting has no flag: it is ${ways.join('; or ')}.`;
+  return ` This setting has no flag; use ${ways.join('; or ')}.`;
 }
 
 function suggest(given: string, known: readonly string[]): string {
   if (known.length === 0) return '';
   const near = nearestName(given, known);
-  return near === undefined ? ` There are ${known.join(', ')}.` : ` Did you mean "${near}"?`;
+  return near === undefined ? ` Known names: ${known.join(', ')}.` : ` Did you mean "${near}"?`;
 }
 
 function knownNames(command: Command, code: string): readonly string[] {

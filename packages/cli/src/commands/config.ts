@@ -1,4 +1,4 @@
-// `syncline config show`: the settings in force, and where each came from.
+// `syncline config show`: the effective settings, and where each came from.
 import { SynclineError } from '@syncline/kernel';
 import { createSlices, usedListeners } from '@syncline/server';
 import {
@@ -16,14 +16,14 @@ import { paintFor } from '../paint.js';
 import { addSettingFlags, settingFlags } from '../setting-flags.js';
 
 export function fillConfigCommand(config: Command, world: CliWorld): void {
-  const show = config.command('show').description('Print the settings in force, as TOML');
+  const show = config.command('show').description('Print the effective settings as TOML');
   addExamples(show, [
-    ['syncline config show --origin', 'and where each value came from'],
+    ['syncline config show --origin', 'with the source of each value'],
     ['syncline config show --config syncline.toml', 'what "serve" would run with'],
-    ['syncline config show --json', 'for a program'],
+    ['syncline config show --json', 'for scripts'],
   ]);
   show
-    .option('--origin', 'Say where each value came from')
+    .option('--origin', 'Show the source of each value')
     .option('--json', 'Print JSON')
     .option('--config <file>', 'TOML file with settings');
   addSettingFlags(show).action((options: Readonly<Record<string, unknown>>) =>
@@ -48,7 +48,7 @@ function showConfig(world: CliWorld, options: Readonly<Record<string, unknown>>)
   tryToServe(world, sources);
 }
 
-/** The settings are shown in any case; whoever looks at them wants to know whether they work. */
+/** The settings are shown even if they do not work, together with the error. */
 function tryToServe(world: CliWorld, sources: ConfigSources): void {
   try {
     const { config, warnings } = loadConfig(sources);

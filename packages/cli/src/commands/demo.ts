@@ -1,4 +1,4 @@
-// `syncline demo`: three nodes and a story that anyone can check, told step by step beside the dashboard.
+// `syncline demo`: three nodes and a story whose claims are checked, shown step by step beside the dashboard.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -25,14 +25,14 @@ const STOP_MS = 12_000;
 
 export function fillDemoCommand(command: Command, world: CliWorld): void {
   addExamples(command, [
-    ['syncline demo', 'all acts, then the dashboard stays open'],
-    ['syncline demo --act sets', 'one of them'],
-    ['syncline demo --fast --json', 'quickly, as lines of JSON, for a script'],
+    ['syncline demo', 'all acts; the dashboard stays open afterwards'],
+    ['syncline demo --act sets', 'one act'],
+    ['syncline demo --fast --json', 'for scripts: fast, with JSON lines'],
   ]);
   command
-    .option('--act <name>', `Play one act: ${ACTS.map(({ name }) => name).join(', ')}`)
-    .option('--fast', 'Less waiting, and end after the last act')
-    .option('--json', 'Print lines of JSON')
+    .option('--act <name>', `Run one act: ${ACTS.map(({ name }) => name).join(', ')}`)
+    .option('--fast', 'Shorten pauses and exit after the last act')
+    .option('--json', 'Print JSON lines')
     .action((options: DemoOptions) => demo(world, options));
 }
 

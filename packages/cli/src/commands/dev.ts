@@ -21,13 +21,13 @@ type DevOptions = Readonly<Record<string, unknown>> & {
   readonly keepData?: string;
 };
 
-/** A node ends by itself within its grace time; what takes longer hangs. */
+/** A node ends by itself within its grace period; one that takes longer hangs. */
 const LATE_MS = 2_000;
 
 const OTHER_SETTINGS = `
 Each node has its own id, directory and ports on 127.0.0.1. Other settings come
 from SYNCLINE_* variables and the file in SYNCLINE_CONFIG; SYNCLINE_NODE_ID,
-_DATA_DIR, _MEMORY and _LISTEN_HOST are passed over.`;
+_DATA_DIR, _MEMORY and _LISTEN_HOST are ignored.`;
 
 export function fillDevCommand(command: Command, world: CliWorld): void {
   addExamples(command, [
@@ -37,7 +37,7 @@ export function fillDevCommand(command: Command, world: CliWorld): void {
   ]);
   command
     .addHelpText('after', OTHER_SETTINGS)
-    .option('-n <count>', 'How many nodes (3)')
+    .option('-n <count>', 'Number of nodes (3)')
     .option('--keep-data <dir>', 'Keep the data of the nodes in this directory');
   const wanted = ({ key }: SettingEntry) => key.endsWith('.port') || key === 'log.level';
   addSettingFlags(command, wanted).action((options: DevOptions) => dev(world, options));
@@ -80,7 +80,7 @@ function parseCount(text: string): number {
   if (count >= 1 && count <= max) return count;
   throw new SynclineError(
     'invalid-argument',
-    `-n is ${JSON.stringify(text)}; allowed is a whole number from 1 to ${max}.`,
+    `-n is ${JSON.stringify(text)}; expected an integer from 1 to ${max}.`,
   );
 }
 
@@ -90,10 +90,12 @@ async function runUntilStopped(
   stopRequest: Promise<unknown>,
 ): Promise<void> {
   let isStopping = false;
-  const allEnded = cluster.watch((nodeId, how) => {
-    if (!isStopping) say(world, `syncline: node ${nodeId} ended (${how}). The others go on.`);
+  const allEnded = cluster.watch(({ nodeId, command }, how) => {
+    if (isStopping) return;
+    say(world, `syncline: node ${nodeId} ended (${how}). The others keep running. To restart it:`);
+    say(world, `  ${command}`);
   });
   const isAsked = await Promise.race([stopRequest.then(() => true), allEnded.then(() => false)]);
   isStopping = true;
-  if (!isAsked) throw new SynclineError('closed', 'no node is left, so there is nothing to run.');
+  if (!isAsked) throw new SynclineError('closed', 'all nodes have ended.');
 }

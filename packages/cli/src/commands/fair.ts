@@ -1,4 +1,4 @@
-// `syncline fair …`: what one does with fair throttling from a terminal.
+// `syncline fair …`: the commands for fair throttling.
 import type { Command } from 'commander';
 import type { CliWorld } from '../cli-world.js';
 import { addEvalCommand } from '../fair/eval-command.js';

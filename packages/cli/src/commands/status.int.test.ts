@@ -1,4 +1,4 @@
-// A server that answers and is not ready: its status is shown, and the exit code tells a program.
+// A server that answers and is not ready: its status is shown, and the exit code says so.
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -63,7 +63,7 @@ test('not ready: shown, and exit 3', async () => {
   expect(stderr).toBe(`syncline: ${url} is not ready: slice:sets (loading).\n`);
 });
 
-test('control characters of a server reach the terminal on no way', async () => {
+test('control characters from a server never reach the terminal', async () => {
   const evil = '\u001b[2J\u009b2J';
   const problem = { detail: evil, code: 'closed', retryable: false, outcome: 'not-applied' };
   const checks = [{ name: evil, ok: false, isFatal: false, reason: evil }];
@@ -79,7 +79,7 @@ test('control characters of a server reach the terminal on no way', async () => 
     }
   }
   const { stdout } = await ask(200, hostile, '--json');
-  expect(JSON.parse(stdout)).toMatchObject({ clusterId: evil }); // a program gets it as it is
+  expect(JSON.parse(stdout)).toMatchObject({ clusterId: evil }); // a program gets it unchanged
 });
 
 test('--config alone is enough to trust a server whose certificate a private authority signed', async () => {

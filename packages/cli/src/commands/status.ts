@@ -1,4 +1,4 @@
-// `syncline status`: asks a running server what it is and how it is.
+// `syncline status`: shows the identity and health of a running server.
 import { SynclineError } from '@syncline/kernel';
 import type { ServerStatus } from '@syncline/server';
 import type { Command } from 'commander';
@@ -16,14 +16,14 @@ interface StatusOptions extends StatusTargetOptions {
 
 export function fillStatusCommand(command: Command, world: CliWorld): void {
   addExamples(command, [
-    ['syncline status', 'the server here'],
-    ['syncline status --url https://n2:7400 --ca-file ca.pem', 'another, over TLS'],
-    ['syncline status --json', 'for a program'],
+    ['syncline status', 'the local server'],
+    ['syncline status --url https://n2:7400 --ca-file ca.pem', 'a remote server'],
+    ['syncline status --json', 'for scripts'],
   ]);
   command
-    .option('--url <url>', 'Where the server is (or SYNCLINE_URL; http://127.0.0.1:7400)')
-    .option('--ca-file <file>', 'PEM file with the authority of its certificate')
-    .option('--config <file>', "The server's TOML file: gives address, token and certificates")
+    .option('--url <url>', 'Server URL (or SYNCLINE_URL; http://127.0.0.1:7400)')
+    .option('--ca-file <file>', 'PEM file with the CA that signed the server certificate')
+    .option('--config <file>', "The server's TOML file: provides address, token and certificates")
     .option('--json', 'Print JSON')
     .action((options: StatusOptions) => status(world, options));
 }
@@ -38,7 +38,7 @@ async function status(world: CliWorld, options: StatusOptions): Promise<void> {
     throw new SynclineError('unavailable', `${target.shownUrl} is not ready: ${reasons(answer)}.`);
 }
 
-/** A program that waits for a server goes by the exit code. */
+/** Scripts that wait for a server use the exit code. */
 function reasons({ checks }: ServerStatus): string {
   const failing = checks.filter(({ ok }) => !ok);
   return failing.map(({ name, reason = 'failed' }) => `${name} (${reason})`).join(', ');

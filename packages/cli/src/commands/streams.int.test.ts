@@ -1,7 +1,8 @@
 // `streams ls` and `inspect` on real checkpoint directories: sound, in use, damaged, missing.
-import { rm } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createSystemClock, openLevelStorage, StorageBatch, silentLogger } from '@syncline/kernel';
+import { createSystemClock, StorageBatch, silentLogger } from '@syncline/kernel';
+import { openLevelStorage } from '@syncline/kernel/level';
 import {
   aggregate,
   definePipeline,
@@ -58,7 +59,7 @@ test('a finished pipeline: listed, inspected, verified, and one key of it', asyn
     'ada',
     '--json',
   );
-  expect(one.exit).toBe(0);
+  expect(one).toMatchObject({ exit: 0, stderr: 'Verified: all checksums match.\n' });
   expect(JSON.parse(one.stdout)).toMatchObject({
     name: 'clicks',
     state: 'finished',
@@ -66,7 +67,7 @@ test('a finished pipeline: listed, inspected, verified, and one key of it', asyn
     recordsIn: 3,
     states: [{ operator: 'totals', state: 'total', keys: 2, value: { hex: '4000000000000000' } }],
   });
-  expect((await run('inspect', dir)).stdout).toMatch(/sink +committed through/);
+  expect((await run('inspect', dir)).stdout).toMatch(/sink +committed +to be confirmed/);
   expect((await run('inspect', dir, '--operator', 'nothing')).exit).toBe(4);
 });
 
@@ -76,7 +77,10 @@ test('in use: what STATUS.json says with the pid; verifying it is a conflict', a
   const running = await start(counting(directory.path, true), { dir, order: 'ready' });
   await running.checkpoint();
   const { exit, stdout, stderr } = await run('inspect', dir);
-  expect({ exit, stdout }).toMatchObject({ exit: 0, stdout: expect.stringContaining('in-use') });
+  expect({ exit, stdout }).toMatchObject({
+    exit: 0,
+    stdout: expect.stringContaining('in use, running'),
+  });
   expect(stderr).toMatch(/in use by process \d+/);
   expect((await run('inspect', dir, '--verify')).exit).toBe(5);
   await running.stop();
@@ -101,6 +105,17 @@ test('no pipeline, and a damaged one', async () => {
   expect(exit).toBe(1);
   expect(stderr).toMatch(/Damaged: "head" of the checkpoint store/);
   await expect(start(counting(directory.path), { dir })).rejects.toMatchObject({ code: 'corrupt' });
+  const other = join(directory.path, 'other');
+  const sound = await start(counting(other), { dir: join(other, 'sound') });
+  await sound.finished;
+  await mkdir(join(directory.path, 'newer'));
+  await writeFile(join(directory.path, 'newer/FORMAT'), 'syncline-streams 2\n');
+  const list = await run('ls', directory.path);
+  expect(list.exit).toBe(1);
+  expect(list.stdout).toMatch(/ damaged .*\/clicks\n/);
+  expect(list.stdout).toMatch(/ too-new .*\/newer\n/);
+  expect(list.stdout).toMatch(/ finished .*\/sound\n/);
+  expect(list.stderr).toContain('2 of 3 checkpoint directories cannot be used');
 });
 
 test('a store that has silently lost its last commits is noticed', async () => {
@@ -109,5 +124,8 @@ test('a store that has silently lost its last commits is noticed', async () => {
   const running = await start(counting(directory.path), { dir });
   await running.finished;
   await rm(join(dir, 'db'), { recursive: true });
+  const { exit, stderr } = await run('inspect', dir);
+  expect(exit).toBe(1);
+  expect(stderr).toContain('the store has no epoch, but STATUS.json names epoch 1');
   await expect(start(counting(directory.path), { dir })).rejects.toMatchObject({ code: 'corrupt' });
 });

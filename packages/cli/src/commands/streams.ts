@@ -1,11 +1,7 @@
-// `syncline streams`: pipelines and their checkpoint directories, looked at from outside.
+// `syncline streams`: pipelines and their checkpoint directories, inspected from outside.
 import { resolve } from 'node:path';
-import {
-  createSystemClock,
-  createSystemFiles,
-  SynclineError,
-  silentLogger,
-} from '@syncline/kernel';
+import { createSystemClock, SynclineError, silentLogger } from '@syncline/kernel';
+import { createSystemFiles } from '@syncline/kernel/node';
 import { findPipelines, type Inspection, inspectDirectory, type Key } from '@syncline/streams';
 import type { Command } from 'commander';
 import { type CliWorld, say } from '../cli-world.js';
@@ -25,7 +21,7 @@ export function fillStreamsCommand(streams: Command, world: CliWorld): void {
   const ls = streams.command('ls').description('List the pipelines at or below a directory');
   addExamples(ls, [
     ['syncline streams ls state', 'every pipeline below ./state'],
-    ['syncline streams ls state --json', 'for a program, one pipeline per line'],
+    ['syncline streams ls state --json', 'for scripts, one pipeline per line'],
   ]);
   ls.argument('<dir>', 'Directory to look in')
     .option('--json', 'Print JSON, one pipeline per line')
@@ -33,14 +29,14 @@ export function fillStreamsCommand(streams: Command, world: CliWorld): void {
   const inspect = streams.command('inspect').description('Show the checkpoint of a pipeline');
   addExamples(inspect, [
     ['syncline streams inspect state/clicks', 'positions, sinks, states, history'],
-    ['syncline streams inspect state/clicks --verify', 'compare everything with its checksums'],
-    ['syncline streams inspect state/clicks --operator totals --key ada', 'what one key holds'],
+    ['syncline streams inspect state/clicks --verify', 'check everything against its checksums'],
+    ['syncline streams inspect state/clicks --operator totals --key ada', 'the value of one key'],
   ]);
   inspect
     .argument('<dir>', 'Checkpoint directory of the pipeline')
     .option('--operator <uid>', 'Only the states of this operator')
-    .option('--key <key>', 'Show the value of a key: text, a number, or a bigint such as 42n')
-    .option('--verify', 'Compare everything that is stored with its checksums')
+    .option('--key <key>', 'Show the value of a key: a string, a number, or a bigint such as 42n')
+    .option('--verify', 'Check everything stored against its checksums')
     .option('--json', 'Print JSON')
     .action((dir: string, options: InspectFlags) => inspectOne(world, dir, options));
 }
@@ -67,24 +63,59 @@ async function list(
       details: { path: root },
     });
   }
-  const found: Inspection[] = [];
-  for (const path of paths) found.push(await inspectDirectory(path, {}, { files, clock, logger }));
-  if (json) {
-    for (const each of found) world.stdout.write(`${printableJson(each, 0)}\n`);
-    return;
+  const nowMs = clock.nowMs();
+  const rows: string[][] = [];
+  let damaged = 0;
+  for (const path of paths) {
+    const found = await inspectDirectory(path, {}, { files, clock, logger }).catch(unreadable);
+    const problems = found instanceof SynclineError ? [found.message] : found.problems;
+    if (problems.length > 0) damaged += 1;
+    for (const problem of problems) {
+      say(world, printable(problem.includes(path) ? problem : `/${path}: ${problem}`));
+    }
+    if (json) {
+      const shown = found instanceof SynclineError ? { path, state: found.code, problems } : found;
+      world.stdout.write(`${printableJson(shown, 0)}\n`);
+    } else rows.push([...rowOf(found, nowMs), printable(`/${path}`)]);
   }
-  const rows = found.map((each) => [
-    printable(each.name),
-    each.state,
-    String(each.epoch),
-    ageOf(each.atMs, clock.nowMs()),
-    String(each.recordsIn),
-    each.state === 'in-use' ? '-' : String(each.states.reduce((sum, { keys }) => sum + keys, 0)),
-    each.state === 'in-use' ? '-' : String(each.states.reduce((sum, { bytes }) => sum + bytes, 0)),
-    printable(`/${each.path}`),
-  ]);
   const head = ['pipeline', 'state', 'epoch', 'age', 'records', 'keys', 'bytes', 'path'];
-  world.stdout.write(renderColumns([head, ...rows]));
+  if (!json) world.stdout.write(renderColumns([head, ...rows]));
+  if (damaged > 0) {
+    const what = `${damaged} of ${paths.length} checkpoint directories cannot be used`;
+    throw new SynclineError('corrupt', what, { details: { path: root } });
+  }
+}
+
+/** Written by a newer release, or not by us. */
+function unreadable(thrown: unknown): SynclineError {
+  if (thrown instanceof SynclineError) return thrown;
+  throw thrown;
+}
+
+function rowOf(found: Inspection | SynclineError, nowMs: number): string[] {
+  if (found instanceof SynclineError) return ['-', found.code, '-', '-', '-', '-', '-'];
+  const name = printable(found.name);
+  if (!isKnown(found)) return [name, found.state, '-', '-', '-', '-', '-'];
+  return [
+    name,
+    found.state,
+    String(found.epoch),
+    ageOf(found.atMs, nowMs),
+    String(found.recordsIn),
+    found.state === 'in-use' ? '-' : String(found.states.reduce((sum, { keys }) => sum + keys, 0)),
+    bytesOf(found),
+  ];
+}
+
+/** Unknown for a store that is too damaged to be opened. */
+function isKnown({ state, atMs }: Inspection): boolean {
+  return state !== 'damaged' || atMs !== null;
+}
+
+/** Unknown while a run holds the store, and for embedded state. */
+function bytesOf({ state, states }: Inspection): string {
+  if (state === 'in-use' || states.some(({ bytes }) => bytes === null)) return '-';
+  return String(states.reduce((sum, { bytes }) => sum + (bytes ?? 0), 0));
 }
 
 async function inspectOne(world: CliWorld, dir: string, flags: InspectFlags): Promise<void> {
@@ -103,6 +134,9 @@ async function inspectOne(world: CliWorld, dir: string, flags: InspectFlags): Pr
   const shown = { ...found, states };
   if (flags.json === true) world.stdout.write(`${printableJson(shown, 2)}\n`);
   else world.stdout.write(render(shown, deps().clock.nowMs()));
+  if (verify && found.state !== 'in-use' && found.problems.length === 0) {
+    say(world, 'Verified: all checksums match.');
+  }
   for (const problem of found.problems) say(world, `Damaged: ${printable(problem)}`);
   if (found.state === 'in-use') {
     const pid = found.holder === undefined ? 'another process' : `process ${found.holder.pid}`;
@@ -111,13 +145,17 @@ async function inspectOne(world: CliWorld, dir: string, flags: InspectFlags): Pr
     say(world, text);
   }
   if (found.problems.length > 0) {
-    throw new SynclineError('corrupt', `the checkpoint in /${path} is damaged`, {
+    const restore =
+      found.savepoints.length === 0
+        ? 'There is no savepoint to restore from; use a backup of the directory.'
+        : 'Restore one of the savepoints into a new directory: start(…, { dir, restoreFrom, repeats }).';
+    throw new SynclineError('corrupt', `the checkpoint in /${path} is damaged. ${restore}`, {
       details: { path },
     });
   }
 }
 
-/** As a shell gives it: digits are a number, digits and n a bigint, anything else text. */
+/** From the command line: digits are a number, digits and n a bigint, anything else text. */
 function parseKey(text: string): Key {
   if (/^-?\d+n$/.test(text)) return BigInt(text.slice(0, -1));
   const number = Number(text);
@@ -128,14 +166,24 @@ function ageOf(atMs: number | null, nowMs: number): string {
   return atMs === null ? '-' : formatDuration(Math.max(0, nowMs - atMs));
 }
 
+/** A running pipeline reports more in STATUS.json. */
+function stateOf({ state, status }: Inspection): string {
+  if (status === undefined || state !== 'in-use') return state;
+  return `in use, ${status.state}${status.error === null ? '' : `: ${printable(status.error)}`}`;
+}
+
 function render(found: Inspection, nowMs: number): string {
   const facts: [string, string][] = [
     ['pipeline', printable(found.name)],
-    ['state', found.state],
-    ['epoch', `${found.epoch}, ${ageOf(found.atMs, nowMs)} ago`],
-    ['generation', String(found.generation)],
-    ['records', `${found.recordsIn} in, ${found.recordsOut} out`],
+    ['state', stateOf(found)],
   ];
+  if (isKnown(found)) {
+    facts.push(
+      ['epoch', found.atMs === null ? 'none' : `${found.epoch}, ${ageOf(found.atMs, nowMs)} ago`],
+      ['generation', String(found.generation)],
+      ['records', `${found.recordsIn} in, ${found.recordsOut} out`],
+    );
+  }
   const sections = [renderColumns(facts)];
   const add = (head: readonly string[], rows: readonly (readonly string[])[]) => {
     if (rows.length > 0) sections.push(renderColumns([head, ...rows]));
@@ -154,11 +202,12 @@ function render(found: Inspection, nowMs: number): string {
     ),
   );
   add(
-    ['sink', 'committed through', 'owed'],
+    // A commit is recorded in the next checkpoint, so that of the last epoch is never known here.
+    ['sink', 'committed', 'to be confirmed'],
     Object.entries(found.sinks).map(([uid, { committedEpoch, owed }]) => [
       uid,
-      `epoch ${committedEpoch}`,
-      owed ? `epoch ${found.epoch}, unless it was committed last` : 'nothing',
+      committedEpoch === 0 ? '-' : `through epoch ${committedEpoch}`,
+      owed ? `epoch ${found.epoch}, by the next checkpoint or start` : '-',
     ]),
   );
   add(
@@ -169,7 +218,7 @@ function render(found: Inspection, nowMs: number): string {
       each.kind,
       `${each.codec.id} ${each.codec.version}`,
       String(each.keys),
-      String(each.bytes),
+      String(each.bytes ?? '-'),
       each.value === undefined ? '' : each.value === null ? 'none' : printable(each.value.text),
     ]),
   );

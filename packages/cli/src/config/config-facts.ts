@@ -1,4 +1,4 @@
-// What `config show` may show: every setting, and of secrets only that they are set.
+// What `config show` may show: every setting, and for secrets only whether they are set.
 import {
   describeOrigin,
   type ResolvedSetting,
@@ -16,7 +16,7 @@ export interface ConfigFact {
 
 export interface ConfigFacts {
   readonly settings: readonly ConfigFact[];
-  /** Secrets that stand in the environment itself; they show as `***`. */
+  /** Secrets in environment variables; they show as `***`. */
   readonly secrets: readonly ConfigFact[];
 }
 

@@ -1,5 +1,5 @@
-// The settings as text: TOML that can be saved as a configuration file, or JSON for programs. What is
-// not set, and what a file may not hold, stands in comments.
+// The settings as text: TOML that can be saved as a configuration file, or JSON for programs. Unset values, and
+// those that a file may not contain, are comments.
 import type { Paint } from '../paint.js';
 import type { ConfigFact, ConfigFacts } from './config-facts.js';
 
@@ -39,7 +39,7 @@ export function renderConfigJson(facts: ConfigFacts, { withOrigin }: RenderOptio
 
 interface Line {
   readonly text: string;
-  /** Undefined when there is nothing to tell. */
+  /** Undefined when there is nothing to show. */
   readonly origin: string | undefined;
 }
 

@@ -1,7 +1,7 @@
 // Three nodes on this machine whose links can be cut.
 //
-// Every node reaches every other through a small proxy of its own, so that a partition is a real one: connections
-// break, and new ones are refused until the link is mended.
+// Every node reaches every other through its own small proxy, so that a partition is real: connections break,
+// and new ones are refused until the link is restored.
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { assert } from '@syncline/kernel';
@@ -9,12 +9,11 @@ import type { ListenerName } from '@syncline/server';
 import type { CliWorld } from '../cli-world.js';
 import { LocalCluster } from '../dev/local-cluster.js';
 import { NodeProcess } from '../dev/node-process.js';
-import { freePorts } from '../dev/start-cluster.js';
 
 const HOST = '127.0.0.1';
 const NODES = [1, 2, 3] as const;
 
-/** Settings that a user may have for servers of their own must not change the demo. */
+/** Settings for the user's own servers must not affect the demo. */
 const FOREIGN_SETTING = /^SYNCLINE_/;
 
 export class DemoCluster {
@@ -28,22 +27,25 @@ export class DemoCluster {
 
   /** Resolves when the processes are started, not when they are up: see `started`. */
   static async open(world: CliWorld, directory: string): Promise<DemoCluster> {
-    const meshPorts = await freePorts(NODES.length);
+    let nodes: readonly NodeProcess[] = [];
+    // Nodes choose their ports and announce them. One that is dialled too early is dialled again.
+    const meshPortOf = (nodeId: number) =>
+      nodes[nodeId - 1]?.listeners.find(({ listener }) => listener === 'mesh')?.port;
     const links = await Promise.all(
       NODES.flatMap((from) =>
         NODES.filter((to) => to !== from).map((to) =>
-          MeshLink.open({ from, to, port: meshPorts[to - 1] ?? 0 }),
+          MeshLink.open({ from, to, portOf: () => meshPortOf(to) }),
         ),
       ),
     );
     const environment = Object.fromEntries(
       Object.entries(world.environment).filter(([name]) => !FOREIGN_SETTING.test(name)),
     );
-    const nodes = NODES.map(
+    nodes = NODES.map(
       (nodeId) =>
         new NodeProcess(
           { environment, onLine: () => {} },
-          { nodeId, args: argsOf(nodeId, directory, meshPorts, links) },
+          { nodeId, args: argsOf(nodeId, directory, links) },
         ),
     );
     return new DemoCluster(new LocalCluster(nodes), links);
@@ -94,19 +96,13 @@ export class DemoCluster {
   }
 }
 
-function argsOf(
-  nodeId: number,
-  directory: string,
-  meshPorts: readonly number[],
-  links: readonly MeshLink[],
-): readonly string[] {
+function argsOf(nodeId: number, directory: string, links: readonly MeshLink[]): readonly string[] {
   const peers = links.filter(({ from }) => from === nodeId);
   return [
     'serve',
     ...['--node-id', String(nodeId), '--listen-host', HOST, '--log-level', 'error'],
     ...['--data-dir', join(directory, `node-${nodeId}`)],
-    ...['--http-port', '0', '--grpc-port', '0', '--resp-port', '0'],
-    ...['--mesh-port', String(meshPorts[nodeId - 1] ?? 0)],
+    ...['--http-port', '0', '--grpc-port', '0', '--resp-port', '0', '--mesh-port', '0'],
     ...peers.flatMap(({ to, port }) => ['--peer', `${to}@${HOST}:${port}`]),
   ];
 }
@@ -120,12 +116,12 @@ class MeshLink {
   readonly #sockets = new Set<Socket>();
   #isCut = false;
 
-  private constructor(server: Server, { from, to, port }: MeshLinkOptions) {
+  private constructor(server: Server, { from, to, portOf }: MeshLinkOptions) {
     this.from = from;
     this.to = to;
     this.port = (server.address() as AddressInfo).port;
     this.#server = server;
-    server.on('connection', (near) => this.#join(near, port));
+    server.on('connection', (near) => this.#join(near, portOf()));
   }
 
   static async open(options: MeshLinkOptions): Promise<MeshLink> {
@@ -155,8 +151,8 @@ class MeshLink {
     this.#server.close();
   }
 
-  #join(near: Socket, port: number): void {
-    if (this.#isCut) return void near.destroy();
+  #join(near: Socket, port: number | undefined): void {
+    if (this.#isCut || port === undefined) return void near.destroy();
     const far = connect({ host: HOST, port });
     for (const [socket, other] of [
       [near, far],
@@ -177,6 +173,6 @@ class MeshLink {
 interface MeshLinkOptions {
   readonly from: number;
   readonly to: number;
-  /** Where `to` listens. */
-  readonly port: number;
+  /** Where `to` listens; undefined until it does. */
+  readonly portOf: () => number | undefined;
 }

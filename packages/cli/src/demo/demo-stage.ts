@@ -1,4 +1,4 @@
-// What an act of the demo gets: the nodes, a pace, a voice, and a place to check its fact.
+// What an act of the demo uses: the nodes, its timing, output, and a check of its claim.
 import { SynclineError } from '@syncline/kernel';
 import type { CliWorld } from '../cli-world.js';
 import { paintFor } from '../paint.js';
@@ -24,7 +24,7 @@ export class Stage {
   readonly isFast: boolean;
   /** For files of the acts; removed at the end. */
   readonly directory: string;
-  /** Fires when the demo is to end early. */
+  /** Fires to end the demo early. */
   readonly signal: AbortSignal;
   readonly #world: CliWorld;
   readonly #isJson: boolean;
@@ -66,7 +66,7 @@ export class Stage {
     if (!this.isFast) await pause(READING_MS, this.signal);
   }
 
-  /** The end of an act. Throws when it is not true, with what was found instead. */
+  /** Ends an act. Throws if its claim is not true, with what was found instead. */
   fact(isTrue: boolean, text: string, figures: Readonly<Record<string, number | string>>): void {
     this.#write({ kind: 'fact', act: this.#act, ok: isTrue, text, figures }, (paint) =>
       isTrue ? paint('green', `  ✓ ${text}`) : paint('red', `  ✗ not true: ${text}`),
@@ -92,7 +92,7 @@ export class Stage {
   ended(actsCount: number): void {
     this.#write(
       { kind: 'ended', acts: actsCount },
-      () => `\nAll ${actsCount === 1 ? 'is' : `${actsCount} acts are`} as promised.`,
+      () => `\n${actsCount === 1 ? 'The act' : `All ${actsCount} acts`} passed.`,
     );
   }
 
@@ -103,7 +103,7 @@ export class Stage {
   }
 }
 
-/** Asks until it is so. Rejects when it takes too long, or when the demo is to end. */
+/** Polls until the condition holds. Rejects after a timeout, or when the demo ends. */
 export async function until<T>(
   what: string,
   { signal }: Pick<Stage, 'signal'>,

@@ -1,5 +1,5 @@
-// A noisy neighbour, tamed over three instances: each instance sees a third of the traffic, and what one learns
-// about a caller the others know.
+// A noisy neighbour, contained across three instances: each instance sees a third of the traffic, and they
+// share what they learn about callers.
 import { createFairTracker, type FairTracker } from '@syncline/fair';
 import { grpcRemote } from '@syncline/fair/grpc';
 import { type Act, pause, type Stage, until } from './demo-stage.js';
@@ -7,7 +7,7 @@ import { type Act, pause, type Stage, until } from './demo-stage.js';
 const TICK_MS = 20;
 const REPORT_MS = 1_000;
 const CAPACITY_PER_SECOND = 150;
-/** The quiet ones together ask for less than there is. */
+/** The quiet callers together request less than the capacity. */
 const QUIET = ['ada', 'ben', 'cleo', 'dan', 'eve', 'finn'];
 const QUIET_PER_SECOND = 12;
 const NOISY_PER_SECOND = 600;
@@ -16,7 +16,7 @@ const SECRET = 'the same bytes on every instance';
 
 export const fairAct: Act = {
   name: 'fair',
-  title: 'a noisy neighbour, tamed over three instances',
+  title: 'a noisy neighbour, contained across three instances',
   async play(stage) {
     const { cluster, isFast } = stage;
     const phaseMs = isFast ? 2_500 : 8_000;
@@ -32,16 +32,16 @@ export const fairAct: Act = {
         trackers.every((tracker) => tracker.status().connected) ? true : undefined,
       );
       await stage.tell(
-        `Three instances serve a resource with room for ${CAPACITY_PER_SECOND} requests per second. ` +
+        `Three instances share a resource with capacity for ${CAPACITY_PER_SECOND} requests per second. ` +
           `Six quiet callers want ${QUIET_PER_SECOND} each, one noisy caller wants ${NOISY_PER_SECOND}.`,
         '/fair',
       );
       const before = await serve({ trackers: undefined, phaseMs, stage });
       await stage.tell(
-        `Without throttling the quiet callers get ${percent(before.quiet)} of what they ask for.`,
+        `Without throttling the quiet callers get ${percent(before.quiet)} of what they request.`,
       );
       await stage.tell(
-        'Now every instance asks its tracker first. Watch the cells heat up.',
+        'Now every instance consults its tracker first. Watch the cells heat up.',
         `/fair?tracker=${TRACKER}`,
       );
       await serve({ trackers, phaseMs: phaseMs / 2, stage }); // they learn
@@ -79,7 +79,7 @@ async function serve({ trackers, phaseMs, stage }: Load): Promise<{ readonly qui
   let reportedMs = performance.now();
   const throttled = new Map<string, number>();
   const startedMs = performance.now();
-  // Even steps, however late the timers of a busy machine are: a burst after a pause would look like more demand.
+  // Equal steps, however late the timers of a busy machine are: a burst after a pause would look like more demand.
   for (let elapsedMs = TICK_MS; elapsedMs <= phaseMs; elapsedMs += TICK_MS) {
     await pause(Math.max(0, startedMs + elapsedMs - performance.now()), stage.signal);
     const nowMs = performance.now();

@@ -29,7 +29,7 @@ export const jobsAct: Act = {
     const address = cluster.address(1, 'grpc');
     const stepMs = isFast ? 60 : 450;
     await using store = createRemoteJobStore({ address });
-    await store.deleteJob(JOB_ID); // of an act that was cut short
+    await store.deleteJob(JOB_ID); // of an act that was interrupted
     await store.createJob({ jobId: JOB_ID, numTasks: NUM_TASKS, expectedTags: TAGS });
     await using reader = await createJobReader({ store, jobId: JOB_ID });
     const watched = watch(reader, signal);
@@ -45,7 +45,7 @@ export const jobsAct: Act = {
     signal.addEventListener('abort', endAll, { once: true });
     try {
       await stage.tell(
-        `${WORKERS} processes work on ${NUM_TASKS} tasks, each through ${TAGS.length} tags.`,
+        `${WORKERS} processes work on ${NUM_TASKS} tasks, each with ${TAGS.length} tags.`,
         `/jobs/${JOB_ID}`,
       );
       const first = Array.from(
@@ -61,7 +61,7 @@ export const jobsAct: Act = {
         return finished >= TASKS_PER_WORKER ? true : undefined;
       });
       first[VICTIM]?.kill('SIGKILL');
-      await stage.tell(`Worker ${VICTIM} is killed with SIGKILL. It cannot say goodbye.`);
+      await stage.tell(`Worker ${VICTIM} is killed with SIGKILL. It has no chance to clean up.`);
       const lost = await until('the lease to expire', stage, async () => {
         const { lostTasks } = await progress();
         return lostTasks > 0 ? lostTasks : undefined;
@@ -134,7 +134,7 @@ function watch(reader: JobReader, signal: AbortSignal): Watched {
   return watched;
 }
 
-/** A process of its own, so that it can be killed. */
+/** A separate process, so that it can be killed. */
 function startWorker(options: WorkerOptions): ChildProcess {
   const module = JSON.stringify(fileURLToPath(import.meta.url));
   const program = `import(${module}).then(({ runWorker }) => runWorker(JSON.parse(process.argv[1])))`;
@@ -143,7 +143,7 @@ function startWorker(options: WorkerOptions): ChildProcess {
   });
 }
 
-/** What a worker does: its tasks at once, each from where the last process of it has stopped. */
+/** What a worker does: all its tasks concurrently, each from where its previous process stopped. */
 export async function runWorker({ address, worker, stepMs }: WorkerOptions): Promise<void> {
   process.once('disconnect', () => process.exit(1)); // the demo is gone
   {

@@ -1,5 +1,5 @@
-// Sets written on all nodes through a partition, and healed: every node takes writes all the time, and when the link
-// is back all hold the same members and no acknowledged write is missing.
+// Sets written on all nodes during a partition and after it: every node accepts writes all the time, and when the
+// link is restored all have the same members and no acknowledged write is missing.
 import { connect, type Socket } from 'node:net';
 import { SynclineError } from '@syncline/kernel';
 import { type Act, type Stage, until } from './demo-stage.js';
@@ -10,7 +10,7 @@ const BATCH = 100;
 
 export const setsAct: Act = {
   name: 'sets',
-  title: 'written on all nodes, through a partition',
+  title: 'writes on all nodes, through a partition',
   async play(stage) {
     const { cluster, isFast } = stage;
     const perPhase = isFast ? 1_000 : 2_000;
@@ -25,12 +25,12 @@ export const setsAct: Act = {
       await addOnAll(stage, clients, written, { phase: 'before', perPhase });
       cluster.cutOff(3);
       await until('node 3 to be cut off', stage, () => peersDown(stage));
-      await stage.tell('Node 3 is cut off. Both sides go on taking writes.', '/sets');
+      await stage.tell('Node 3 is cut off. Both sides keep accepting writes.', '/sets');
       await addOnAll(stage, clients, written, { phase: 'during', perPhase });
       await removeSome(clients, written, removed);
-      await stage.tell('Some members are removed on node 1 meanwhile; node 3 cannot know.');
+      await stage.tell('Meanwhile, some members are removed on node 1. Node 3 does not know yet.');
       cluster.mend();
-      await stage.tell('The link is back. The nodes find out what each has missed.', '/sets');
+      await stage.tell('The link is back. The nodes work out what each has missed.', '/sets');
       const members = await until('equal digests', stage, () => equalDigests(stage));
       const missing = await countMissing(clients, written, removed);
       stage.fact(
@@ -57,7 +57,7 @@ async function addOnAll(
       stage.signal.throwIfAborted();
       for (const [set, members] of written) {
         const added = Array.from({ length: BATCH }, (_, at) => `${phase}-${node}-${first + at}`);
-        await client.call('SADD', set, ...added); // an error rejects: what counts is acknowledged
+        await client.call('SADD', set, ...added); // an error rejects, so only acknowledged writes count
         for (const member of added) members.add(member);
       }
     }
@@ -65,7 +65,10 @@ async function addOnAll(
   await Promise.all(clients.map((client, at) => write(client, at + 1)));
 }
 
-/** Of what node 1 has acknowledged before. Each is removed where it is seen, so no concurrent add brings it back. */
+/**
+ * Removes members that node 1 has acknowledged. Each is removed where it was seen, so no concurrent add brings
+ * it back.
+ */
 async function removeSome(
   clients: readonly RespClient[],
   written: Members,
@@ -204,7 +207,7 @@ function lostConnection(): SynclineError {
   return new SynclineError('unavailable', 'the demo lost its connection to a node.');
 }
 
-/** Undefined: not all of it has come. Integers, errors and arrays: the act uses nothing else. */
+/** Undefined: incomplete. Integers, errors and arrays: the act uses nothing else. */
 function parseReply(
   text: string,
   start: number,

@@ -1,4 +1,4 @@
-// A pipeline that is killed and restarted: its output is, byte by byte, that of a run that was left alone.
+// A pipeline that is killed and restarted: its output is, byte by byte, that of an uninterrupted run.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -10,7 +10,7 @@ import {
   fileSink,
   jsonlSource,
   numberCodec,
-  type PipelineProgress,
+  serverProgress,
   start,
 } from '@syncline/streams';
 import { type Act, pause, type Stage } from './demo-stage.js';
@@ -49,7 +49,7 @@ export const streamsAct: Act = {
       runPipeline(stage, { work, name, everyMs }, killsMax);
     await run('calm', 0);
     await stage.tell(
-      'One run was left alone. The next one is killed with SIGKILL, again and again.',
+      'One run was not interrupted. The next one is killed with SIGKILL, again and again.',
     );
     const kills = await run('killed', KILLS);
     signal.throwIfAborted();
@@ -58,13 +58,13 @@ export const streamsAct: Act = {
     const hash = createHash('sha256').update(killed).digest('hex').slice(0, 12);
     stage.fact(
       calm === killed && lines === orders && kills > 0,
-      `killed ${kills === 1 ? 'once' : `${kills} times`}, and the ${lines.toLocaleString('en-US')} lines of output are identical to those of the run that was left alone`,
+      `killed ${kills === 1 ? 'once' : `${kills} times`}, and the ${lines.toLocaleString('en-US')} lines of output are identical to those of an uninterrupted run`,
       { kills, lines, sha256: hash },
     );
   },
 };
 
-/** In a process of its own, killed up to `killsMax` times behind a checkpoint. How often it was. */
+/** In a separate process, killed up to `killsMax` times after a checkpoint. Returns how often. */
 async function runPipeline(
   stage: Stage,
   options: Omit<WorkerOptions, 'url'>,
@@ -86,7 +86,7 @@ async function runPipeline(
       signal.throwIfAborted();
       if (code === 0) return kills;
       if (ending !== 'SIGKILL') throw new Error(`the pipeline ended with ${code ?? ending}`);
-      await stage.tell(`Killed (${kills + 1}). A new process goes on from the last checkpoint.`);
+      await stage.tell(`Killed (${kills + 1}). A new process resumes from the last checkpoint.`);
     } finally {
       signal.removeEventListener('abort', endChild);
       endChild();
@@ -101,7 +101,7 @@ function startWorker(options: WorkerOptions): ChildProcess {
   });
 }
 
-/** What the process does: the whole pipeline, from where its last checkpoint stands. */
+/** What the process does: the whole pipeline, from its last checkpoint. */
 export async function runPipelineWorker({
   work,
   name,
@@ -109,24 +109,13 @@ export async function runPipelineWorker({
   url,
 }: WorkerOptions): Promise<void> {
   process.once('disconnect', () => process.exit(1)); // the demo is gone
-  let checkpointBytes = 0;
-  const report = (progress: PipelineProgress): void => {
-    fetch(`${url}api/streams/${PIPELINE}`, {
-      method: 'PUT',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ ...progress, checkpointBytes }),
-    }).catch(() => undefined); // the pipeline does not depend on it
-  };
   {
     await using run = await start(ordersPipeline(work, name), {
       dir: join(work, `${name}-state`),
       checkpoint: { everyMs },
-      progress: { report },
+      progress: serverProgress({ url }),
     });
-    for await (const { epoch, bytes } of run.checkpoints()) {
-      checkpointBytes = bytes;
-      process.send?.(epoch);
-    }
+    for await (const { epoch } of run.checkpoints()) process.send?.(epoch);
     await run.finished;
   }
   process.exit(0); // the channel would keep it

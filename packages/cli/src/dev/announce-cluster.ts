@@ -1,4 +1,4 @@
-// Tells where the nodes listen: one line of JSON for each listener, or a table on a terminal.
+// Prints where the nodes listen: one line of JSON for each listener, or a table on a terminal.
 import type { CliWorld } from '../cli-world.js';
 import { paintFor } from '../paint.js';
 import { type StatusHintSources, statusHint } from '../serve/status-hint.js';

@@ -39,6 +39,6 @@ test('the port of the last node must exist', () => {
     checkPorts({ http: { port }, grpc: usual, resp: free, mesh: usual }, 3);
   check(65_515)();
   expect(check(65_516)).toThrow(
-    'http.port is 65516; with 3 nodes, each 10 ports on, it may be 65515 at most.',
+    'http.port is 65516; with 3 nodes, 10 ports apart, it can be at most 65515.',
   );
 });

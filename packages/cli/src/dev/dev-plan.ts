@@ -1,5 +1,5 @@
 // The nodes of a local cluster: each adds 10 to every port of the one before it and has its own
-// directory. A port of 0 stays 0, and the system chooses; only mesh ports are chosen before, since peers name them.
+// directory. A port of 0 stays 0, and the system chooses; only mesh ports are chosen in advance, since peers name them.
 import { join } from 'node:path';
 import { SynclineError } from '@syncline/kernel';
 
@@ -30,7 +30,7 @@ const PORT_STEP = 10;
 const PORT_MAX = 65_535;
 const HOST = '127.0.0.1';
 
-/** A node must not be the first to find that there is no port for it. */
+/** Checked here, so that no node has to report that its port does not exist. */
 export function checkPorts(ports: DevSettings, nodesCount: number): void {
   const highest = PORT_MAX - PORT_STEP * (nodesCount - 1);
   for (const name of LISTENERS) {
@@ -38,7 +38,7 @@ export function checkPorts(ports: DevSettings, nodesCount: number): void {
     if (port <= highest) continue;
     throw new SynclineError(
       'invalid-argument',
-      `${name}.port is ${port}; with ${nodesCount} nodes, each ${PORT_STEP} ports on, it may be ${highest} at most.`,
+      `${name}.port is ${port}; with ${nodesCount} nodes, ${PORT_STEP} ports apart, it can be at most ${highest}.`,
       { details: { field: `${name}.port`, value: port } },
     );
   }

@@ -33,7 +33,7 @@ test('addresses, and lines to paste that write on one node and read on another',
   await expect(welcome).toMatchFileSnapshot('../../testdata/dev-welcome.txt');
 });
 
-test('kept data is not said to be removed, and one node replicates nothing', () => {
+test('kept data is not announced as removed, and a single node replicates nothing', () => {
   const kept = { ...facts, isKept: true, nodes: nodesWith(['http', 'mesh']) };
   expect(renderDevWelcome(kept, plainPaint)).not.toMatch(/removed/);
   const alone = { ...facts, nodes: nodesWith(['http']).slice(0, 1) };

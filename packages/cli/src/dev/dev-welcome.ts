@@ -1,4 +1,4 @@
-// What a person sees when the local cluster is up.
+// What is shown when the local cluster is up.
 import type { ListenerName, ListeningAddress } from '@syncline/server';
 import { renderColumns } from '../columns.js';
 import type { Paint } from '../paint.js';
@@ -39,8 +39,8 @@ export function renderDevWelcome(facts: DevWelcomeFacts, paint: Paint): string {
     renderHints(redisHint(nodes[0]?.listeners ?? [], nodes[1]?.listeners, facts), paint),
     nodes.length === 1
       ? ''
-      : '\nThe sets are replicated: what is written on one node is read on all.\n',
-    `\n${paint('dim', 'Ctrl-C stops all.')}\n\n`,
+      : '\nThe sets are replicated: what you write on one node can be read on all of them.\n',
+    `\n${paint('dim', 'Press Ctrl-C to stop.')}\n\n`,
   ].join('');
 }
 

@@ -1,5 +1,5 @@
-// Cuts a stream of text into lines. A line that grows beyond its limit is handed on in pieces, so that
-// a program that never ends a line costs no memory.
+// Cuts a stream of text into lines. A line above the limit is passed on in pieces, so that a program that never
+// ends a line costs no memory.
 
 export class LineSplitter {
   readonly #charactersMax: number;
@@ -18,7 +18,7 @@ export class LineSplitter {
     if (this.#rest.length > this.#charactersMax) this.end();
   }
 
-  /** Hands on what is left of a last line without an end. */
+  /** Passes on the rest of a last line without a line end. */
   end(): void {
     if (this.#rest !== '') this.#onLine(this.#rest);
     this.#rest = '';

@@ -1,5 +1,5 @@
-// The nodes of a local cluster from start to end. A node that dies is told of and the rest goes on;
-// one that never starts ends them all.
+// The nodes of a local cluster from start to end. A node that dies is reported and the others keep running; one
+// that never starts ends them all.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ErrorCode, SynclineError } from '@syncline/kernel';
 import type { NodeEnd, NodeProcess } from './node-process.js';
@@ -15,7 +15,7 @@ export class LocalCluster {
     return this.#nodes;
   }
 
-  /** Resolves when every node is up; rejects as soon as one ends before. */
+  /** Resolves when every node is up; rejects as soon as one ends first. */
   async started(): Promise<void> {
     await Promise.all(
       this.#nodes.map((node) =>
@@ -30,10 +30,8 @@ export class LocalCluster {
   }
 
   /** Calls back for each node that ends. Resolves when none is left. */
-  async watch(onEnd: (nodeId: number, how: string) => void): Promise<void> {
-    await Promise.all(
-      this.#nodes.map(async (node) => onEnd(node.nodeId, describeEnd(await node.ended))),
-    );
+  async watch(onEnd: (node: NodeProcess, how: string) => void): Promise<void> {
+    await Promise.all(this.#nodes.map(async (node) => onEnd(node, describeEnd(await node.ended))));
   }
 
   /** Ends every node at once. */
@@ -41,7 +39,7 @@ export class LocalCluster {
     for (const node of this.#nodes) node.stop('SIGKILL');
   }
 
-  /** Asks every node to stop; what still runs after the grace time is killed. */
+  /** Asks every node to stop; those still running after the grace period are killed. */
   async stop(graceMs: number): Promise<void> {
     const allEnded = Promise.all(this.#nodes.map(({ ended }) => ended));
     for (const node of this.#nodes) node.stop('SIGTERM');

@@ -1,8 +1,8 @@
-// One node of a local cluster in its own process, with a channel to it: over the channel the node says
-// that it is up, and when the channel breaks because we died, the node stops too.
+// One node of a local cluster in its own process, with a channel to it: over the channel the node reports that
+// it is up, and when the channel breaks because we died, the node stops too.
 //
-// The process gets a group of its own: Ctrl-C in a terminal signals a whole group, and a node that
-// hears both that and our SIGTERM would take the second for "end at once".
+// The process gets its own group: Ctrl-C in a terminal signals a whole group, and a node that receives both
+// that and our SIGTERM would treat the second as a forced exit.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -20,22 +20,25 @@ export interface NodeEnd {
 
 export interface NodeProcessDeps {
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Called with each line that the node writes for people. */
+  /** Called with each line that the node writes to standard error. */
   onLine(line: string): void;
 }
 
 export class NodeProcess {
   readonly nodeId: number;
+  /** What a shell runs to start it again. */
+  readonly command: string;
   readonly listeners: ListeningAddress[] = [];
-  /** Resolves when every listener accepts; never if the node does not come so far. */
+  /** Resolves when every listener accepts; never if the node does not get that far. */
   readonly started: Promise<void>;
   readonly ended: Promise<NodeEnd>;
-  /** What the node said last as `syncline: …` before it was up: why it did not start. */
+  /** The node's last `syncline: …` line before it was up: why it did not start. */
   lastFailure = '';
   readonly #child: ChildProcess;
 
   constructor(deps: NodeProcessDeps, { nodeId, args }: DevNode) {
     this.nodeId = nodeId;
+    this.command = ['npx', 'syncline', ...args].map(quoted).join(' ');
     this.#child = spawn(process.execPath, [COMMAND, ...args], {
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       env: { ...deps.environment },
@@ -50,7 +53,7 @@ export class NodeProcess {
     });
     this.#readLines('stdout', (line) => this.listeners.push(JSON.parse(line) as ListeningAddress));
     this.#readLines('stderr', (line) => {
-      // Whoever started the cluster tells why it failed; twice would be once too often.
+      // The caller reports why it failed, so it is not printed here too.
       if (line.startsWith('syncline: ') && !isUp)
         this.lastFailure = line.slice('syncline: '.length);
       else deps.onLine(line);
@@ -68,4 +71,8 @@ export class NodeProcess {
     this.#child[name]?.on('data', (chunk: string) => lines.push(chunk));
     this.#child[name]?.on('end', () => lines.end());
   }
+}
+
+function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

@@ -1,7 +1,6 @@
-// Starts the nodes of a local cluster and shows what they write, each behind its number.
+// Starts the nodes of a local cluster and shows their output, prefixed with the node number.
 import { createServer } from 'node:net';
-import { formatLogLine } from '@syncline/server';
-import type { ServerSettings } from '@syncline/server/config';
+import { formatLogLine, type ServerSettings } from '@syncline/server/config';
 import { type CliWorld, say } from '../cli-world.js';
 import { type Color, paintFor } from '../paint.js';
 import { planNodes } from './dev-plan.js';
@@ -36,7 +35,7 @@ export async function startCluster(
 }
 
 /** Ports that are free now. They are held until all are found, so that they differ. */
-export async function freePorts(count: number): Promise<readonly number[]> {
+async function freePorts(count: number): Promise<readonly number[]> {
   const servers = Array.from({ length: count }, () => createServer());
   try {
     return await Promise.all(

@@ -23,6 +23,7 @@ const facts = {
       highest: [{ seed: '42', row: 3, column: 4, probability: 0.5 }],
     },
   ],
+  callers: [],
 };
 
 interface Asked {
@@ -72,7 +73,7 @@ async function ask({ body = facts, code = 200, flags = [], isTerminal, stopAfter
   return { exit, url, stdout, stderr, paths };
 }
 
-test('printed once where nobody looks, with what was asked for', async () => {
+test('printed once if there is no terminal, with the requested rows', async () => {
   const { exit, stdout, stderr, paths } = await ask({ flags: ['--tracker', 'a', '--limit', '5'] });
   expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' });
   expect(stdout).toMatch(/^fair {2}1 of 1024 streams\n/);
@@ -86,13 +87,13 @@ test('JSON is one line', async () => {
   expect(JSON.parse(stdout)).toEqual(facts);
 });
 
-test('a terminal is drawn anew each second, until Ctrl-C', async () => {
+test('a terminal is redrawn each second, until Ctrl-C', async () => {
   const { exit, stdout } = await ask({ isTerminal: true, stopAfter: 2 });
   expect(exit).toBe(0);
   const drawn = stdout.split('\u001b[H\u001b[2J');
   expect(drawn).toHaveLength(2);
   for (const text of drawn) {
-    expect(text).toMatch(/^fair {2}1 of 1024 streams {2}Ctrl-C leaves\n/);
+    expect(text).toMatch(/^fair {2}1 of 1024 streams {2}Ctrl-C to quit\n/);
     expect(text).toMatch(/^(?:.{0,60}\n){1,4}$/);
   }
 });
@@ -105,5 +106,5 @@ test('wrong flags, wrong answers and no server have their exit codes', async () 
   const { url } = await ask({});
   const nobody = await ask({ flags: ['--url', url] });
   expect(nobody.exit).toBe(3);
-  expect(nobody.stderr).toContain('(connection refused). Probably no server runs there.');
+  expect(nobody.stderr).toContain('(connection refused). No server seems to be running there.');
 });

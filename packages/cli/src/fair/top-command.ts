@@ -1,5 +1,5 @@
-// `syncline fair top`: the trackers of a running server and their highest cells. On a terminal the table is
-// drawn anew each second; anywhere else it is printed once.
+// `syncline fair top`: the trackers of a running server, the most throttled callers and the highest cells. On a terminal
+// the table is redrawn every second; anywhere else it is printed once.
 import { createSystemClock, SynclineError } from '@syncline/kernel';
 import type { Command } from 'commander';
 import type { CliWorld } from '../cli-world.js';
@@ -24,18 +24,20 @@ const INTERVAL_MS = 1_000;
 const CLEAR = '\u001b[H\u001b[2J';
 
 export function addTopCommand(fair: Command, world: CliWorld): void {
-  const command = fair.command('top').description('Show the hottest cells of a running server');
+  const command = fair
+    .command('top')
+    .description('Show the most throttled callers and the hottest cells of a running server');
   addExamples(command, [
-    ['syncline fair top', 'the server here, all trackers'],
-    ['syncline fair top --tracker api --limit 5', 'one tracker, five cells'],
-    ['syncline fair top --json', 'for a program, one object per line'],
+    ['syncline fair top', 'all trackers of the local server'],
+    ['syncline fair top --tracker api --limit 5', 'one tracker, at most five rows'],
+    ['syncline fair top --json', 'for scripts, one object per line'],
   ]);
   command
-    .option('--tracker <name>', 'Only this one')
-    .option('--limit <count>', `How many cells (${LIMIT_BY_DEFAULT})`)
-    .option('--url <url>', 'Where the server is (or SYNCLINE_URL; http://127.0.0.1:7400)')
-    .option('--ca-file <file>', 'PEM file with the authority of its certificate')
-    .option('--config <file>', "The server's TOML file: gives address, token and certificates")
+    .option('--tracker <name>', 'Show only this tracker')
+    .option('--limit <count>', `Rows to show per table (${LIMIT_BY_DEFAULT})`)
+    .option('--url <url>', 'Server URL (or SYNCLINE_URL; http://127.0.0.1:7400)')
+    .option('--ca-file <file>', 'PEM file with the CA that signed the server certificate')
+    .option('--config <file>', "The server's TOML file: provides address, token and certificates")
     .option('--json', 'Print JSON, one object per line')
     .action((options: TopOptions) => top(world, options));
 }
@@ -51,7 +53,7 @@ async function top(world: CliWorld, options: TopOptions): Promise<void> {
     limit: query.limit,
     paint,
     screen: isDrawnAgain ? screenOf(stdout) : boundlessScreen,
-    ...(isDrawnAgain ? { hint: 'Ctrl-C leaves' } : {}),
+    ...(isDrawnAgain ? { hint: 'Ctrl-C to quit' } : {}),
   });
   const draw = async () => {
     const facts = await look();
@@ -95,6 +97,6 @@ function limitOf(given: string | undefined): TopQuery['limit'] {
   if (limit >= 1 && limit <= LIMIT_MAX) return limit;
   throw new SynclineError(
     'invalid-argument',
-    `--limit is ${JSON.stringify(given)}; allowed is a whole number from 1 to ${LIMIT_MAX}.`,
+    `--limit is ${JSON.stringify(given)}; expected an integer from 1 to ${LIMIT_MAX}.`,
   );
 }

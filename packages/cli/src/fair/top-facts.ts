@@ -1,4 +1,4 @@
-// GET /api/fair: what the state service holds, checked before it is shown.
+// GET /api/fair: what the state service holds and instances report, checked before it is shown.
 import type { StateServiceFacts } from '@syncline/fair';
 import { flag, isDeeper, list, numeric, optional, shape, text } from '../status/answer-shape.js';
 import { fetchAnswer } from '../status/fetch-answer.js';
@@ -10,13 +10,24 @@ export interface TopQuery {
   readonly limit: number;
 }
 
-export function fetchFairFacts(target: StatusTarget, query: TopQuery): Promise<StateServiceFacts> {
+export interface FairFacts extends StateServiceFacts {
+  /** The most throttled callers first, where instances report them. */
+  readonly callers: readonly {
+    readonly tracker: string;
+    readonly key: string;
+    readonly probability: number;
+    readonly throttledPerSecond: number;
+    readonly instances: number;
+  }[];
+}
+
+export function fetchFairFacts(target: StatusTarget, query: TopQuery): Promise<FairFacts> {
   const wanted = new URLSearchParams({ limit: String(query.limit) });
   if (query.tracker !== undefined) wanted.set('tracker', query.tracker);
   return fetchAnswer(target, `/api/fair?${wanted.toString()}`, isFacts);
 }
 
-function isFacts(body: unknown): body is StateServiceFacts {
+function isFacts(body: unknown): body is FairFacts {
   return !isDeeper(body) && factsShape(body);
 }
 
@@ -45,6 +56,15 @@ const factsShape = shape({
           ageMs: optional(numeric),
         }),
       ),
+    }),
+  ),
+  callers: list(
+    shape({
+      tracker: text,
+      key: text,
+      probability: numeric,
+      throttledPerSecond: numeric,
+      instances: numeric,
     }),
   ),
 });

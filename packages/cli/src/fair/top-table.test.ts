@@ -4,7 +4,11 @@ import { plainPaint } from '../paint.js';
 import { boundlessScreen } from '../screen.js';
 import { renderOutage, renderTop } from './top-table.js';
 
-const service = { streams: 3, streamsMax: 1_024, trackers: 1, isReachable: true };
+const service = { streams: 3, streamsMax: 1_024, trackers: 1, isReachable: true, callers: [] };
+const callers = [
+  { tracker: 'api', key: 'tenant-7', probability: 0.98, throttledPerSecond: 41.25, instances: 2 },
+  { tracker: 'api', key: 'tenant-9', probability: 0.2, throttledPerSecond: 3, instances: 1 },
+];
 const unnamed: StateServiceFacts['namespaces'][number] = {
   tracker: 'default',
   config: undefined,
@@ -45,11 +49,12 @@ const api: StateServiceFacts['namespaces'][number] = {
 
 const wide = (limit: number) => ({ limit, paint: plainPaint, screen: boundlessScreen });
 
-test('trackers, then the highest cells of all of them', async () => {
+test('trackers, then the most throttled callers, then the highest cells of all of them', async () => {
   const none = { ...unnamed, streams: 0, cells: 0, seeds: [], highest: [] };
   const shown = [
     renderTop({ ...service, namespaces: [unnamed, api] }, wide(20)),
-    renderTop({ ...service, namespaces: [unnamed, api] }, wide(1)),
+    renderTop({ ...service, namespaces: [unnamed, api], callers }, wide(20)),
+    renderTop({ ...service, namespaces: [unnamed, api], callers }, wide(1)),
     renderTop({ ...service, streams: 0, namespaces: [none] }, wide(20)),
     renderTop({ ...service, isReachable: false, namespaces: [none] }, wide(20)),
   ];
@@ -90,7 +95,7 @@ test.each([
     [true, false].map((isReachable) =>
       renderTop(
         { ...service, isReachable, namespaces },
-        { limit: 20, paint: plainPaint, screen, hint: 'Ctrl-C leaves' },
+        { limit: 20, paint: plainPaint, screen, hint: 'Ctrl-C to quit' },
       ),
     ),
   );
@@ -98,7 +103,7 @@ test.each([
     const lines = text.split('\n');
     expect(lines.length).toBeLessThanOrEqual(screen.rows); // with the one of the cursor
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(screen.columns);
-    expect(lines[0]).toBe('fair  3 of 1024 streams  Ctrl-C leaves');
+    expect(lines[0]).toBe('fair  3 of 1024 streams  Ctrl-C to quit');
     expect(text).toContain('probability');
   }
   await expect(shown.join('-----\n')).toMatchFileSnapshot(
@@ -113,30 +118,30 @@ test('sentences break between words', () => {
     [
       'fair  3 of 1024 streams',
       '',
-      'Redis cannot be reached: clients run',
-      'alone until it is back.',
+      'Redis is unreachable: clients decide on',
+      'their own until it is back.',
       '',
-      'No tracker is connected, and no cell is',
-      'held. See docs/fair.md for how to share',
-      'one.',
+      'No trackers connected and no cells',
+      'stored. See docs/fair.md for how to',
+      'share one.',
       '',
     ].join('\n'),
   );
 });
 
-test('an outage breaks between words, and tells how to leave', () => {
+test('an outage breaks between words, and says how to quit', () => {
   const message = 'http://127.0.0.1:7400 cannot be reached (connection refused).';
-  const view = { paint: plainPaint, screen: { columns: 40, rows: 24 }, hint: 'Ctrl-C leaves' };
+  const view = { paint: plainPaint, screen: { columns: 40, rows: 24 }, hint: 'Ctrl-C to quit' };
   expect(renderOutage(3_000, message, view)).toBe(
     [
-      'No answer for 3 s: http://127.0.0.1:7400',
+      'No reply for 3 s: http://127.0.0.1:7400',
       'cannot be reached (connection refused).',
       '',
-      'Ctrl-C leaves',
+      'Ctrl-C to quit',
       '',
     ].join('\n'),
   );
-  expect(renderOutage(3_000, message, wide(20))).toBe(`No answer for 3 s: ${message}\n`);
+  expect(renderOutage(3_000, message, wide(20))).toBe(`No reply for 3 s: ${message}\n`);
 });
 
 test('a window of a few lines does not scroll either', () => {

@@ -1,14 +1,14 @@
-// What `syncline fair top` shows: the trackers, and their highest cells. Flow keys are not shown, since the
-// service never sees one; a tracker's `peek` tells which cells a key has.
-import type { StateServiceFacts } from '@syncline/fair';
+// What `syncline fair top` shows: the trackers, the most throttled callers and the highest cells. The service never sees
+// a caller's key: callers are shown where instances report them.
 import { renderColumns } from '../columns.js';
 import { cutToWidth } from '../display-width.js';
 import { formatDuration } from '../duration.js';
 import type { Paint } from '../paint.js';
 import { printable } from '../printable.js';
 import { cutLines, type Screen, wrapWords } from '../screen.js';
+import type { FairFacts } from './top-facts.js';
 
-type NamespaceFacts = StateServiceFacts['namespaces'][number];
+type NamespaceFacts = FairFacts['namespaces'][number];
 
 const BAR_WIDTH = 20;
 const NARROW_COLUMNS = 100;
@@ -23,11 +23,11 @@ export interface TopView {
   readonly hint?: string;
 }
 
-export function renderTop(facts: StateServiceFacts, view: TopView): string {
+export function renderTop(facts: FairFacts, view: TopView): string {
   const { streams, streamsMax, isReachable } = facts;
   const { paint, screen, hint } = view;
   const head = `${paint('bold', 'fair')}  ${streams} of ${streamsMax} streams`;
-  const lost = 'Redis cannot be reached: clients run alone until it is back.';
+  const lost = 'Redis is unreachable: clients decide on their own until it is back.';
   const top = [
     hint === undefined ? head : `${head}  ${paint('dim', hint)}`,
     ...(isReachable
@@ -46,23 +46,47 @@ export function renderOutage(
   message: string,
   { paint, screen, hint }: Omit<TopView, 'limit'>,
 ): string {
-  const text = `No answer for ${formatDuration(ageMs)}: ${message}`;
+  const text = `No reply for ${formatDuration(ageMs)}: ${message}`;
   const lines = wrapWords(text, screen.columns).map((line) => paint('red', line));
   return [...lines, ...(hint === undefined ? [] : ['', paint('dim', hint)]), ''].join('\n');
 }
 
-function renderBody(facts: StateServiceFacts, view: TopView, rows: number): readonly string[] {
+function renderBody(facts: FairFacts, view: TopView, rows: number): readonly string[] {
   const used = facts.namespaces.filter((one) => one.streams > 0 || one.cells > 0);
   const nothing =
-    'No tracker is connected, and no cell is held. See docs/fair.md for how to share one.';
-  if (used.length === 0) return wrapWords(nothing, view.screen.columns);
-  const trackers = trackerLines(used, view);
-  const cells = cellLines(used, view);
-  if (cells.length === 0) return cutLines(trackers, rows);
-  // Many trackers leave half of the screen to the cells, for which it is looked at.
-  const half = Math.max(Math.floor(rows / 2), rows - 1 - cells.length);
-  const shown = cutLines(trackers, half);
-  return [...shown, '', ...cutLines(cells, rows - 1 - shown.length)];
+    'No trackers connected and no cells stored. See docs/fair.md for how to share one.';
+  const callers = callerLines(facts, view);
+  if (used.length + callers.length === 0) return wrapWords(nothing, view.screen.columns);
+  const sections = [trackerLines(used, view), callers, cellLines(used, view)];
+  return fitted(
+    sections.filter((lines) => lines.length > 0),
+    rows,
+  );
+}
+
+/** Each section but the last leaves at least as much room to every one below it as it takes itself. */
+function fitted(sections: readonly (readonly string[])[], rows: number): readonly string[] {
+  const [first, ...rest] = sections;
+  if (first === undefined) return [];
+  if (rest.length === 0) return cutLines(first, rows);
+  const below = rest.reduce((sum, lines) => sum + 1 + lines.length, 0);
+  const shown = cutLines(first, Math.max(Math.floor(rows / sections.length), rows - below));
+  return [...shown, '', ...fitted(rest, rows - 1 - shown.length)];
+}
+
+function callerLines({ callers }: FairFacts, { limit, paint, screen }: TopView): readonly string[] {
+  if (callers.length === 0) return [];
+  const titles = ['tracker', 'caller', 'throttled/s', 'probability', 'instances'];
+  const rows = callers
+    .slice(0, limit)
+    .map(({ key, probability, throttledPerSecond, instances, ...one }) => [
+      nameOf(one, screen),
+      nameOf({ tracker: key }, screen),
+      throttledPerSecond.toFixed(1),
+      paint(probability >= 0.5 ? 'red' : 'yellow', probability.toFixed(4)),
+      String(instances),
+    ]);
+  return linesOf([titles.map((title) => paint('dim', title)), ...rows]);
 }
 
 function trackerLines(
@@ -109,7 +133,7 @@ function linesOf(rows: readonly (readonly string[])[]): readonly string[] {
   return renderColumns(rows, '  ').trimEnd().split('\n');
 }
 
-function nameOf({ tracker }: NamespaceFacts, { columns }: Screen): string {
+function nameOf({ tracker }: Pick<NamespaceFacts, 'tracker'>, { columns }: Screen): string {
   const name = printable(tracker);
   return columns < NARROW_COLUMNS ? cutToWidth(name, NARROW_NAME_WIDTH) : name;
 }

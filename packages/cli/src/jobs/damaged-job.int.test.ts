@@ -2,13 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import {
-  createSystemClock,
-  openLevelStorage,
-  type Storage,
-  StorageBatch,
-  silentLogger,
-} from '@syncline/kernel';
+import { ClassicLevel } from 'classic-level';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { startJobServer } from '../testing/job-server.js';
 import { createTestWorld, type TestWorldOptions } from '../testing/test-world.js';
@@ -19,12 +13,16 @@ beforeEach(async () => {
 });
 afterEach(() => rm(dataDir, { recursive: true }));
 
-/** Cuts the first row whose key begins so after its first byte: a field without its value. */
-async function damage(storage: Storage, begin: string): Promise<void> {
-  for await (const { key, value } of storage.range({ from: Buffer.from(begin) })) {
-    const cut = value.slice(0, 1);
-    return storage.write(new StorageBatch().put(key, cut), { durability: 'synced' });
+/** Flips one bit in the first value whose key begins so, on the disk: beneath our own storage and its checksums. */
+async function flipBit(directory: string, begin: string): Promise<void> {
+  const encodings = { keyEncoding: 'view', valueEncoding: 'view' } as const;
+  const level = new ClassicLevel<Uint8Array, Uint8Array>(directory, encodings);
+  for await (const [key, value] of level.iterator({ gte: Buffer.from(begin), limit: 1 })) {
+    const flipped = Uint8Array.from(value);
+    flipped[0] = (flipped[0] ?? 0) ^ 1;
+    await level.put(key, flipped, { sync: true });
   }
+  await level.close();
 }
 
 async function withDamaged(begin: string): Promise<void> {
@@ -32,9 +30,7 @@ async function withDamaged(begin: string): Promise<void> {
   await first.store.createJob({ jobId: 'bad', numTasks: 1 });
   await first.store.createJob({ jobId: 'good', numTasks: 1 });
   await first.stop();
-  const deps = { clock: createSystemClock(), logger: silentLogger };
-  await using storage = await openLevelStorage(deps, { directory: join(dataDir, 'jobs', 'db') });
-  await damage(storage, begin);
+  await flipBit(join(dataDir, 'jobs', 'db'), begin);
 }
 
 const damages = [
@@ -61,7 +57,7 @@ test.each(damages)(
       damaged: ['bad'],
     });
     const asked = await run('rm bad', { typed: 'y' });
-    expect(asked.stderr).toContain('Delete for good: job bad that is damaged? [y/N]');
+    expect(asked.stderr).toContain('Delete permanently: job bad that is damaged? [y/N]');
     expect(asked).toMatchObject({ exit: 0, stderr: expect.stringContaining('is deleted.\n') });
     expect(await run('ls')).toMatchObject({ exit: 0, stderr: '' });
     expect(await server.store.createJob({ jobId: 'bad', numTasks: 2 })).toMatchObject({

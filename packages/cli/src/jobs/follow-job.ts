@@ -6,11 +6,11 @@
 import type { JobEvent, Scope } from '@syncline/jobs';
 import { backoffMs, type Clock, type Random, SynclineError } from '@syncline/kernel';
 import { cliLimits } from '../limits.js';
+import { parseJson, readAnswer, refusalOf, sendRequest } from '../status/server-request.js';
 import type { StatusTarget } from '../status/status-target.js';
-import { openEventStream } from './event-stream.js';
+import { unreachableError } from '../status/unreachable-error.js';
 import { isJobEvent } from './job-answers.js';
-import { jobPath, scopeQuery } from './job-target.js';
-import { forPeople } from './no-such-job.js';
+import { forPeople, jobPath, scopeQuery } from './job-target.js';
 
 export interface FollowDeps {
   readonly clock: Clock;
@@ -46,7 +46,7 @@ export async function* followJob(
   let hasConnected = false;
   let sinceMs = clock.nowMs();
   for (let attempt = 0; !signal.aborted; attempt += 1) {
-    let reason = 'the server has ended the connection';
+    let reason = 'the server closed the connection';
     try {
       for await (const events of connectOnce(deps, options, cursor)) {
         hasConnected = true;
@@ -68,18 +68,78 @@ export async function* followJob(
   }
 }
 
+/**
+ * One connection. It ends when the server ends it, when nothing comes for too long, or when the signal fires. Throws a
+ * refusal as the error that the server gave, and a lost connection as `unavailable`.
+ */
 async function* connectOnce(
   { target }: FollowDeps,
   options: FollowOptions,
   lastEventId: string | undefined,
 ): AsyncGenerator<readonly JobEvent[]> {
   const { signal } = options;
-  for await (const items of openEventStream(target, {
-    path: pathOf(options),
-    lastEventId,
-    signal,
-  })) {
-    yield items.flatMap((item) => (item.kind === 'event' ? [parseEvent(item.data)] : []));
+  const cut = new AbortController();
+  const stop = () => cut.abort();
+  signal.addEventListener('abort', stop, { once: true });
+  const silence = setTimeout(stop, cliLimits.streamSilenceMs.value);
+  try {
+    const response = await sendRequest(target, {
+      method: 'GET',
+      path: pathOf(options),
+      headers: {
+        accept: 'text/event-stream',
+        ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
+      },
+      signal: cut.signal,
+    });
+    const { statusCode = 0, headers } = response;
+    if (statusCode !== 200 || headers['content-type']?.startsWith('text/event-stream') !== true) {
+      const body = parseJson(await readAnswer(response, cliLimits.answerBytesMax.value));
+      throw refusalOf(target, statusCode, body);
+    }
+    const parser = new EventParser();
+    response.setEncoding('utf8');
+    for await (const text of response as AsyncIterable<string>) {
+      silence.refresh();
+      yield parser.feed(text).map(parseEvent);
+    }
+  } catch (thrown) {
+    if (thrown instanceof SynclineError) throw thrown;
+    throw unreachableError(target, thrown as Error);
+  } finally {
+    clearTimeout(silence);
+    signal.removeEventListener('abort', stop);
+    cut.abort();
+  }
+}
+
+/**
+ * The data of server-sent events, out of a stream of text however it was cut. As the HTML standard has it, less what our
+ * server never sends: `retry`, and lines that end in a lone CR. The name and the id of an event stand in its data too.
+ */
+export class EventParser {
+  #rest = '';
+  #data: string | undefined;
+
+  /** What the text completes. */
+  feed(text: string): readonly string[] {
+    const events: string[] = [];
+    const lines = (this.#rest + text).split('\n');
+    this.#rest = lines.pop() ?? '';
+    for (const ended of lines) {
+      const line = ended.endsWith('\r') ? ended.slice(0, -1) : ended;
+      if (line === '') {
+        if (this.#data !== undefined) events.push(this.#data);
+        this.#data = undefined;
+      } else if (line.startsWith('data:')) {
+        const value = line.slice(line.startsWith('data: ') ? 6 : 5);
+        this.#data = this.#data === undefined ? value : `${this.#data}\n${value}`;
+      }
+    }
+    if (this.#rest.length + (this.#data?.length ?? 0) <= cliLimits.eventBytesMax.value)
+      return events;
+    const message = 'the server sent an event that is too large to come from Syncline';
+    throw new SynclineError('unavailable', message);
   }
 }
 
@@ -93,7 +153,7 @@ function parseEvent(data: string): JobEvent {
   if (isJobEvent(event)) return event;
   throw new SynclineError(
     'invalid-argument',
-    `the server sent an event that is none of a job: ${data.slice(0, 100)}. Is it of another version?`,
+    `the server sent an unexpected event: ${data.slice(0, 100)}. It may run a different version.`,
   );
 }
 

@@ -1,10 +1,12 @@
 // What the server says about jobs, checked before it is shown: whatever listens at a URL may have answered.
 import {
+  type CreatedJob,
   type JobEvent,
   type JobInfo,
   type JobList,
   jobsLimits,
   type Progress,
+  type SetStateResult,
   type StatePage,
   type TaskLease,
 } from '@syncline/jobs';
@@ -87,14 +89,28 @@ const progress = shape({
   tags: list(shape({ ...part, tag: text })),
 });
 
-const jobAnswer = shape({ job, progress, lost: list(lease) });
-const jobList = shape({
-  jobs: list(shape({ job, cells: counts, percent: numeric, lostTasks: count })),
-  damaged: optional(list(text)),
-  next: optional(text),
-});
-const statePage = shape({ states: list(state), revision: count, incarnation: text, more: flag });
-const removal = shape({ revision: count });
+const answer =
+  <T>(check: Check) =>
+  (body: unknown): body is T =>
+    !isDeeper(body) && check(body);
+
+export const isJobAnswer = answer<JobAnswer>(shape({ job, progress, lost: list(lease) }));
+export const isJobList = answer<JobList>(
+  shape({
+    jobs: list(shape({ job, cells: counts, percent: numeric, lostTasks: count })),
+    damaged: optional(list(text)),
+    next: optional(text),
+  }),
+);
+export const isStatePage = answer<StatePage>(
+  shape({ states: list(state), revision: count, incarnation: text, more: flag }),
+);
+export const isRemoval = answer<RemovalAnswer>(shape({ revision: count }));
+export const isCreation = answer<CreatedJob>(shape({ job, created: flag }));
+export const isLeaseAnswer = answer<{ readonly lease: TaskLease }>(shape({ lease }));
+export const isWriteAnswer = answer<SetStateResult>(
+  shape({ applied: flag, state: optional(state), current: optional(state) }),
+);
 
 const EVENTS: Readonly<Record<JobEvent['kind'], Check>> = {
   snapshot: shape({ state, cursor: text }),
@@ -106,22 +122,6 @@ const EVENTS: Readonly<Record<JobEvent['kind'], Check>> = {
   lease: shape({ lease, cursor: text }),
   job: shape({ job, cursor: text }),
 };
-
-export function isJobAnswer(body: unknown): body is JobAnswer {
-  return !isDeeper(body) && jobAnswer(body);
-}
-
-export function isJobList(body: unknown): body is JobList {
-  return !isDeeper(body) && jobList(body);
-}
-
-export function isStatePage(body: unknown): body is StatePage {
-  return !isDeeper(body) && statePage(body);
-}
-
-export function isRemoval(body: unknown): body is RemovalAnswer {
-  return removal(body);
-}
 
 export function isJobEvent(body: unknown): body is JobEvent {
   if (typeof body !== 'object' || body === null || !('kind' in body)) return false;

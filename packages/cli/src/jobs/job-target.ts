@@ -1,13 +1,13 @@
 // What the commands about jobs have in common: where to ask, which part of a job, and its page.
-import type { Scope } from '@syncline/jobs';
-import { jobsLimits } from '@syncline/jobs';
+import { jobsLimits, type Scope } from '@syncline/jobs';
 import { SynclineError } from '@syncline/kernel';
 import type { Command } from 'commander';
+import { type CliWorld, say } from '../cli-world.js';
 import { cliLimits } from '../limits.js';
+import { printable } from '../printable.js';
 import { fetchAnswer } from '../status/fetch-answer.js';
 import type { StatusTarget, StatusTargetOptions } from '../status/status-target.js';
 import { isJobAnswer, type JobAnswer } from './job-answers.js';
-import { rethrowForPeople } from './no-such-job.js';
 
 export interface JobCommandOptions extends StatusTargetOptions {
   readonly json?: true;
@@ -20,9 +20,9 @@ export interface ScopeOptions {
 
 export function addServerOptions(command: Command, jsonHelp: string): Command {
   return command
-    .option('--url <url>', 'Where the server is (or SYNCLINE_URL; http://127.0.0.1:7400)')
-    .option('--ca-file <file>', 'PEM file with the authority of its certificate')
-    .option('--config <file>', "The server's TOML file: gives address, token and certificates")
+    .option('--url <url>', 'Server URL (or SYNCLINE_URL; http://127.0.0.1:7400)')
+    .option('--ca-file <file>', 'PEM file with the CA that signed the server certificate')
+    .option('--config <file>', "The server's TOML file: provides address, token and certificates")
     .option('--json', jsonHelp);
 }
 
@@ -55,12 +55,69 @@ export function fetchJob(target: StatusTarget, jobId: string, scope: Scope): Pro
   return fetchAnswer(target, path, isJobAnswer, { bytesMax }).catch(rethrowForPeople(jobId));
 }
 
-function taskIdOf(text: string): number {
+export function taskIdOf(text: string): number {
   const max = jobsLimits.tasksPerJobMax.value - 1;
   const taskId = /^\d{1,6}$/.test(text) ? Number(text) : Number.NaN;
   if (taskId <= max) return taskId;
   throw new SynclineError(
     'invalid-argument',
-    `--task is ${JSON.stringify(text.slice(0, 100))}; allowed is a whole number from 0 to ${max}.`,
+    `--task is ${JSON.stringify(text.slice(0, 100))}; expected an integer from 0 to ${max}.`,
   );
+}
+
+// Error messages for people: in terms of commands, where the server's are in terms of HTTP.
+
+/** That there is no such job; any other error is handed on as it came. */
+export function forPeople(thrown: unknown, jobId: string): unknown {
+  const isNoJob =
+    thrown instanceof SynclineError &&
+    thrown.code === 'not-found' &&
+    thrown.message.startsWith('there is no job');
+  if (!isNoJob) return thrown;
+  const message = `there is no job ${JSON.stringify(jobId)}. "syncline jobs ls" lists all.`;
+  const { retryable, outcome, details } = thrown;
+  return new SynclineError('not-found', message, { retryable, outcome, details, cause: thrown });
+}
+
+/** For `catch`. */
+export function rethrowForPeople(jobId: string): (thrown: unknown) => never {
+  return (thrown) => {
+    throw forPeople(thrown, jobId);
+  };
+}
+
+/** Of a job whose metadata the server cannot read: it can be named and deleted, and nothing else. */
+export function damagedJobText(jobId: string): string {
+  const name = printable(jobId);
+  return `🔴 Job ${name} is damaged on disk and cannot be shown. Restore a backup, or delete it: syncline jobs rm ${name}`;
+}
+
+/** For `catch`. */
+export function undefinedIfDamaged(thrown: unknown): undefined {
+  if (!(thrown instanceof SynclineError) || thrown.code !== 'corrupt') throw thrown;
+}
+
+/** More would push the warning off the screen. */
+const SHOWN_TAGS_MAX = 20;
+
+/**
+ * A misspelled tag looks like one that has not been started, and watching it would wait forever. This only warns,
+ * because a tag that is not declared may still be written.
+ */
+export async function warnIfTagUnknown(
+  world: CliWorld,
+  target: StatusTarget,
+  { jobId, scope: { tag } }: { readonly jobId: string; readonly scope: Scope },
+): Promise<void> {
+  if (tag === undefined) return;
+  const { progress } = await fetchJob(target, jobId, {}); // its tags are those expected or written
+  const known = progress.tags.map((row) => row.tag);
+  if (!known.includes(tag)) say(world, unknownTagText(tag, known));
+}
+
+export function unknownTagText(tag: string, known: readonly string[]): string {
+  const shown = known.slice(0, SHOWN_TAGS_MAX).map(printable).join(', ');
+  const more = known.length > SHOWN_TAGS_MAX ? ` and ${known.length - SHOWN_TAGS_MAX} more` : '';
+  const there = known.length === 0 ? 'The job has no tags yet.' : `There are: ${shown}${more}.`;
+  return `🟡 No task has written tag "${printable(tag)}", and it is not expected. ${there}`;
 }

@@ -1,8 +1,7 @@
-import type { Cursor, JobInfo } from '@syncline/jobs';
+import { type Cursor, JobFold, type JobInfo } from '@syncline/jobs';
 import type { Clock } from '@syncline/kernel';
 import { createSystemClock } from '@syncline/kernel';
 import { expect, test } from 'vitest';
-import { JobFold } from './job-fold.js';
 import { JobWatch } from './job-watch.js';
 
 const JOB: JobInfo = {
@@ -58,7 +57,7 @@ test('a clock of the server that is ahead makes no negative age', () => {
   expect(watch.picture().ageMs).toBe(0);
 });
 
-test('a connection that is back is as good as any sign of life', () => {
+test('a restored connection counts as a sign of life', () => {
   const { watch, pass } = startWatch();
   watch.take({ kind: 'events', events: [synced] });
   const event = { kind: 'stale', sinceMs: WALL_MS, attempt: 1 } as const;

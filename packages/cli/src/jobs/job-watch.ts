@@ -1,8 +1,7 @@
 // What is known while a job is watched: the fold of its events, how the connection is, and whether it is over.
-import type { JobEvent, Scope } from '@syncline/jobs';
+import type { JobEvent, JobFold, Scope } from '@syncline/jobs';
 import type { Clock } from '@syncline/kernel';
 import type { FollowItem } from './follow-job.js';
-import type { JobFold } from './job-fold.js';
 import type { Connection, WatchPicture } from './watch-view.js';
 
 /** `settled`: nothing runs or is still to start, and not all is finished. `marked`: nothing will change again. */

@@ -16,7 +16,7 @@ async function run(line: string, options: TestWorldOptions = {}) {
 }
 
 test('ls: all, by prefix, by the worst class, as lines of JSON', async () => {
-  expect((await run('ls')).stdout).toBe('No job is there.\n');
+  expect((await run('ls')).stdout).toBe('No jobs found.\n');
   await openTasks(server.store, 'ls-good', 2);
   const [bad] = await openTasks(server.store, 'ls-bad', 2);
   await bad?.setError('disk \u001b[2J full', { tag: 'ingest' });
@@ -28,10 +28,10 @@ test('ls: all, by prefix, by the worst class, as lines of JSON', async () => {
   expect((await run('ls --prefix ls- --worst failed')).stdout).not.toContain('ls-good');
   const lines = (await run('ls --prefix ls- --json')).stdout.trimEnd().split('\n');
   expect(lines.map((line) => JSON.parse(line).job.jobId)).toEqual(['ls-bad', 'ls-good']);
-  expect((await run('ls --prefix none')).stdout).toBe('No job matches.\n');
+  expect((await run('ls --prefix none')).stdout).toBe('No matching jobs.\n');
   expect(await run('ls --worst bad')).toMatchObject({
     exit: 2,
-    stderr: expect.stringContaining('allowed is one of failed, warned'),
+    stderr: expect.stringContaining('expected one of failed, warned'),
   });
 });
 
@@ -81,11 +81,11 @@ test('rm asks a person, and wants --yes of a program', async () => {
   await openTasks(server.store, 'rm-1', 1);
   const program = await run('rm rm-1');
   expect(program).toMatchObject({ exit: 2, stdout: '' });
-  expect(program.stderr).toContain('Pass --yes.');
+  expect(program.stderr).toContain('Use --yes.');
   const no = await run('rm rm-1', { typed: 'n' });
   expect(no.exit).toBe(1);
   expect(no.stderr).toMatch(
-    /^Delete for good: job rm-1 with 1 task\? \[y\/N\] syncline: .* left as it is\.\n$/,
+    /^Delete permanently: job rm-1 with 1 task\? \[y\/N\] syncline: .* was not changed\.\n$/,
   );
   expect(await server.store.getJob('rm-1')).toBeDefined();
   expect(await run('rm rm-1 --mark', { typed: 'y' })).toMatchObject({

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { LiveScreen } from './live-screen.js';
+import { LiveScreen } from './watch-table.js';
 
 function setup() {
   const written: string[] = [];

@@ -11,9 +11,8 @@ import { printable, printableJson } from '../printable.js';
 import { type Screen, screenOf } from '../screen.js';
 import { fetchAnswer } from '../status/fetch-answer.js';
 import { type StatusTarget, statusTarget } from '../status/status-target.js';
-import { damagedJobText } from './damaged-job.js';
 import { isJobList } from './job-answers.js';
-import { addServerOptions, type JobCommandOptions } from './job-target.js';
+import { addServerOptions, damagedJobText, type JobCommandOptions } from './job-target.js';
 import { type ProgressRow, renderProgressRows } from './progress-table.js';
 
 interface LsOptions extends JobCommandOptions {
@@ -27,13 +26,13 @@ const PAGE_JOBS = 100;
 export function addLsCommand(jobs: Command, world: CliWorld): void {
   const command = jobs.command('ls').description('List jobs with their progress');
   addExamples(command, [
-    ['syncline jobs ls', 'all jobs of the server here'],
-    ['syncline jobs ls --prefix nightly-', 'those whose names begin so'],
-    ['syncline jobs ls --worst failed', 'those with a failure'],
-    ['syncline jobs ls --json', 'for a program, one job per line'],
+    ['syncline jobs ls', 'all jobs on the local server'],
+    ['syncline jobs ls --prefix nightly-', 'jobs whose names start with nightly-'],
+    ['syncline jobs ls --worst failed', 'jobs with a failed cell'],
+    ['syncline jobs ls --json', 'for scripts, one job per line'],
   ]);
   command
-    .option('--prefix <text>', 'Only jobs whose names begin so')
+    .option('--prefix <text>', 'Only jobs whose names start with this text')
     .option(
       '--worst <class>',
       'Only jobs whose worst cell is failed, warned, not-started, running or finished',
@@ -56,7 +55,7 @@ async function listJobs(world: CliWorld, options: LsOptions): Promise<void> {
   const nowMs = createSystemClock().nowMs();
   const screen = { ...screenOf(stdout), rows: Number.POSITIVE_INFINITY };
   const isFiltered = options.prefix !== undefined || options.worst !== undefined;
-  const none = isFiltered ? 'No job matches.' : 'No job is there.';
+  const none = isFiltered ? 'No matching jobs.' : 'No jobs found.';
   const view = { nowMs, screen, paint: paintFor(stdout, environment) };
   const lines = found.length === 0 ? [none] : renderJobs(found, view);
   stdout.write(lines.map((line) => `${line}\n`).join(''));

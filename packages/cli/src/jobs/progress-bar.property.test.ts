@@ -1,7 +1,8 @@
 // Laws of the bar: it fills its width, shows every class that has a cell, and is full only at the end.
+import type { Counts } from '@syncline/jobs';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { segmentLengths } from './progress-bar.js';
+import { renderBar, segmentLengths } from './progress-table.js';
 
 const counts = fc.array(fc.nat({ max: 1_000_000 }), { minLength: 5, maxLength: 5 });
 
@@ -28,6 +29,17 @@ test('a segment is off by less than what the small ones need', () => {
       }
     }),
   );
+});
+
+test('what is done of cells that are not finished counts for the first segment', () => {
+  const bar = (cells: Partial<Counts>, percent: number) => {
+    const none = { notStarted: 0, running: 0, finished: 0, warned: 0, failed: 0, total: 0 };
+    return renderBar({ cells: { ...none, ...cells }, percent }, 10, (_, text) => text);
+  };
+  expect(bar({ running: 1 }, 40)).toBe('████▓▓▓▓▓▓');
+  expect(bar({ finished: 1, running: 1 }, 70)).toBe('███████▓▓▓');
+  expect(bar({ finished: 1, running: 1 }, 99.9)).toBe('█████████▓');
+  expect(bar({ running: 1, notStarted: 1 }, 0)).toBe('▓▓▓▓▓░░░░░');
 });
 
 test('examples', () => {

@@ -1,17 +1,80 @@
-// Rows of progress as lines: a bar, percent and five counts each, and what there is to say beside them.
-import type { Counts } from '@syncline/jobs';
+// Progress as lines: a bar, percent and five counts for each row, and what there is to say beside them.
+//
+//   wide    name  bar  percent  five counts  note        one line
+//   medium  name  bar  percent  five counts              and the note below it
+//   narrow  name  percent / bar / five counts / note     one line each
+//
+// Names and messages come from elsewhere, so control characters in them are shown, not obeyed.
+import type { Counts, Progress, State } from '@syncline/jobs';
 import { cutToWidth, displayWidth, padEnd, padStart } from '../display-width.js';
 import type { Color, Paint } from '../paint.js';
+import { printable } from '../printable.js';
 import { type Screen, wrapWords } from '../screen.js';
-import { renderBar } from './progress-bar.js';
-import {
-  GAP,
-  INDENT,
-  layoutProgress,
-  PERCENT_WIDTH,
-  type ProgressLayout,
-} from './progress-layout.js';
-import { CLASS_STYLES } from './status-style.js';
+
+interface ClassStyle {
+  readonly name: Exclude<keyof Counts, 'total'>;
+  /** Heads a column. */
+  readonly word: string;
+  readonly color: Color;
+  readonly glyph: string;
+}
+
+/** From left to right, in a row. The glyphs of bars differ, so that they can be read without colours too. */
+const CLASS_STYLES: readonly ClassStyle[] = [
+  { name: 'finished', word: 'done', color: 'green', glyph: '█' },
+  { name: 'running', word: 'run', color: 'cyan', glyph: '▓' },
+  { name: 'notStarted', word: 'todo', color: 'dim', glyph: '░' },
+  { name: 'warned', word: 'warn', color: 'yellow', glyph: '▒' },
+  { name: 'failed', word: 'fail', color: 'red', glyph: '▚' },
+];
+
+const MESSAGE_WIDTH_LEAST = 36;
+
+/** Of a job: all cells first, then each tag with its worst message. */
+export function renderProgress(
+  progress: Progress,
+  options: { readonly paint: Paint; readonly screen: Screen },
+): readonly string[] {
+  return renderProgressRows(rowsOf(progress), {
+    ...options,
+    noun: 'tag',
+    noteTitle: 'worst',
+    noteWidthLeast: MESSAGE_WIDTH_LEAST,
+  });
+}
+
+/** The total repeats what a tag says, so it says nothing, unless no tag has the worst cell. */
+function rowsOf({ tags, cells, percent, worst }: Progress): readonly ProgressRow[] {
+  const rows = tags.map((row) => ({
+    name: printable(row.tag),
+    cells: row.cells,
+    percent: row.percent,
+    note: describeWorst(row.worst),
+    noteColor: noteColorOf(row.cells),
+    isTotal: false,
+  }));
+  if (rows.length === 1 && rows[0]?.cells.total === cells.total) return rows;
+  const note = worst.tag === '' ? describeWorst(worst) : '';
+  return [
+    { name: 'all', cells, percent, note, noteColor: noteColorOf(cells), isTotal: true },
+    ...rows,
+  ];
+}
+
+/** What there is to say about the worst cell. Of a finished one, which others have overtaken by nothing, little. */
+function describeWorst({ tag, taskId, message, status, statusClass }: State): string {
+  if (tag === '') return `task ${taskId} has not written anything`;
+  if (statusClass === 'finished') return '';
+  if (message !== '') return `task ${taskId}  ${printable(message)}`;
+  return statusClass === 'not-started'
+    ? `task ${taskId} has not started`
+    : `task ${taskId}  status ${status}`;
+}
+
+function noteColorOf({ failed, warned }: Counts): Color {
+  if (failed > 0) return 'red';
+  return warned > 0 ? 'yellow' : 'dim';
+}
 
 export interface ProgressRow {
   /** Safe for a terminal, as the note. */
@@ -24,7 +87,7 @@ export interface ProgressRow {
   readonly isTotal: boolean;
 }
 
-export interface ProgressTableOptions {
+interface ProgressTableOptions {
   /** Heads the column of names: what a row stands for. */
   readonly noun: string;
   /** Heads the column of notes. */
@@ -35,6 +98,10 @@ export interface ProgressTableOptions {
   readonly screen: Screen;
 }
 
+const INDENT = 1;
+export const GAP = 2;
+/** `100.0%` */
+const PERCENT_WIDTH = 6;
 const between = ' '.repeat(GAP);
 const indent = ' '.repeat(INDENT);
 
@@ -112,7 +179,7 @@ function renderRow(row: ProgressRow, layout: ProgressLayout, paint: Paint): read
   const space = ' '.repeat(layout.nameWidth - displayWidth(name));
   const shownName = (row.isTotal ? paint('dim', name) : paint('bold', name)) + space;
   const percent = padStart(`${row.percent.toFixed(1)}%`, PERCENT_WIDTH);
-  const bar = renderBar(row.cells, layout.barWidth, paint);
+  const bar = renderBar(row, layout.barWidth, paint);
   const note = cutToWidth(row.note, layout.noteWidth);
   const notes = note === '' ? [] : [paint(row.noteColor, note)];
   if (layout.kind === 'narrow') {
@@ -138,4 +205,135 @@ function countWords(cells: Counts, columns: number, paint: Paint): readonly stri
   const words = CLASS_STYLES.map(({ name, word }) => `${cells[name]}\u00a0${word}`);
   const lines = wrapWords(words.join(' '), columns);
   return lines.map((line) => paint('dim', line.replaceAll('\u00a0', ' ')));
+}
+
+interface ProgressLayout {
+  readonly kind: 'wide' | 'medium' | 'narrow';
+  readonly nameWidth: number;
+  readonly barWidth: number;
+  /** Of the columns of counts, in the order of `CLASS_STYLES`. */
+  readonly countWidths: readonly number[];
+  /** Where a note begins that stands below its row. */
+  readonly noteIndent: number;
+  readonly noteWidth: number;
+}
+
+const NAME_WIDTH_MAX = 32;
+const NAME_WIDTH_LEAST = 8;
+const NOTE_INDENT_MAX = 20;
+const BAR_WIDTH_MAX = 40;
+const BAR_WIDTH_LEAST = 10;
+
+/** `noteWidthLeast`: with less room than this a note goes below its row. */
+function layoutProgress(
+  rows: readonly { readonly name: string; readonly cells: Counts }[],
+  columns: number,
+  noteWidthLeast: number,
+): ProgressLayout {
+  const nameWidth = Math.min(
+    NAME_WIDTH_MAX,
+    Math.max(3, ...rows.map((row) => displayWidth(row.name))),
+  );
+  const countWidths = CLASS_STYLES.map(({ name, word }) =>
+    Math.max(word.length, ...rows.map((row) => String(row.cells[name]).length)),
+  );
+  const countsWidth = countWidths.reduce((sum, width) => sum + GAP + width, 0);
+  const fixed = INDENT + GAP + GAP + PERCENT_WIDTH + countsWidth;
+  const left = Math.min(columns, 1_000) - fixed; // a file has no width of its own
+  const isWide = left >= nameWidth + BAR_WIDTH_LEAST + GAP + noteWidthLeast;
+  if (isWide) {
+    const barWidth = clamp(Math.floor((left - nameWidth) / 3), BAR_WIDTH_LEAST, BAR_WIDTH_MAX);
+    const noteWidth = columns - fixed - nameWidth - barWidth - GAP;
+    return { kind: 'wide', nameWidth, barWidth, countWidths, noteIndent: 0, noteWidth };
+  }
+  if (left >= NAME_WIDTH_LEAST + BAR_WIDTH_LEAST) {
+    const shownNameWidth = Math.min(nameWidth, left - BAR_WIDTH_LEAST);
+    const barWidth = Math.min(BAR_WIDTH_MAX, left - shownNameWidth);
+    // Below the bar, unless a long name would leave it little room.
+    const noteIndent = INDENT + GAP + (shownNameWidth > NOTE_INDENT_MAX ? 0 : shownNameWidth);
+    const noteWidth = columns - noteIndent;
+    return {
+      kind: 'medium',
+      nameWidth: shownNameWidth,
+      barWidth,
+      countWidths,
+      noteIndent,
+      noteWidth,
+    };
+  }
+  const lineWidth = Math.max(5, columns - INDENT);
+  return {
+    kind: 'narrow',
+    nameWidth: Math.max(1, lineWidth - GAP - PERCENT_WIDTH),
+    barWidth: lineWidth,
+    countWidths,
+    noteIndent: INDENT,
+    noteWidth: lineWidth,
+  };
+}
+
+function clamp(value: number, min: number, max: number): number {
+  return Math.min(max, Math.max(min, value));
+}
+
+// One bar for five counts: a segment per class, side by side. What cells that are not finished have done already counts
+// for the first segment. A class with a cell has at least one character, so that the only failure among a thousand is
+// seen, and a bar is full of one class only when all cells are.
+
+/** What is not started stands at the right end, where bars are empty. */
+const IN_BAR = ['finished', 'running', 'warned', 'failed', 'notStarted'].flatMap((name) =>
+  CLASS_STYLES.filter((style) => style.name === name),
+);
+
+export function renderBar(
+  { cells, percent }: { readonly cells: Counts; readonly percent: number },
+  width: number,
+  paint: Paint,
+): string {
+  const counts = IN_BAR.map(({ name }) => cells[name]);
+  const lengths = segmentLengths(counts, width, doneShares(counts, percent));
+  return IN_BAR.map(({ color, glyph }, at) => {
+    const length = lengths[at] ?? 0;
+    return length === 0 ? '' : paint(color, glyph.repeat(length));
+  }).join('');
+}
+
+/** The first takes from the others, in their order, what `percent` says is done beyond it. */
+function doneShares([finished = 0, ...others]: readonly number[], percent: number): number[] {
+  const total = finished + sumOf(others);
+  let left = Math.max(0, (percent * total) / 100 - finished);
+  const done = finished + left;
+  const rest = others.map((count) => {
+    const taken = Math.min(left, count);
+    left -= taken;
+    return count - taken;
+  });
+  return [done, ...rest];
+}
+
+/** Their sum is the width. `shares` are what lengths follow; each class with a cell has one at least. */
+export function segmentLengths(
+  counts: readonly number[],
+  width: number,
+  shares: readonly number[] = counts,
+): readonly number[] {
+  const total = sumOf(counts);
+  if (total === 0) return counts.map((_, at) => (at === counts.length - 1 ? width : 0));
+  const exact = shares.map((share) => (share * width) / total);
+  const lengths = exact.map((length, at) =>
+    counts[at] === 0 ? Math.floor(length) : Math.max(1, Math.floor(length)),
+  );
+  for (let left = width - sumOf(lengths); left !== 0; left += left > 0 ? -1 : 1) {
+    const isShort = left > 0;
+    // Who lost most by rounding gets one more; who has most gives one.
+    const weigh = (at: number) =>
+      isShort ? (exact[at] ?? 0) - (lengths[at] ?? 0) : (lengths[at] ?? 0);
+    const chosen = counts.reduce((best, _, at) => (weigh(at) > weigh(best) ? at : best), 0);
+    lengths[chosen] = (lengths[chosen] ?? 0) + (isShort ? 1 : -1);
+  }
+  return lengths;
+}
+
+function sumOf(lengths: readonly number[]): number {
+  return lengths.reduce((sum, length) => sum + length, 0);
 }

@@ -6,10 +6,15 @@ import { addExamples } from '../examples.js';
 import { printable, printableJson } from '../printable.js';
 import { fetchAnswer } from '../status/fetch-answer.js';
 import { type StatusTarget, statusTarget } from '../status/status-target.js';
-import { undefinedIfDamaged } from './damaged-job.js';
 import { isRemoval, type JobAnswer } from './job-answers.js';
-import { addServerOptions, fetchJob, type JobCommandOptions, jobPath } from './job-target.js';
-import { rethrowForPeople } from './no-such-job.js';
+import {
+  addServerOptions,
+  fetchJob,
+  type JobCommandOptions,
+  jobPath,
+  rethrowForPeople,
+  undefinedIfDamaged,
+} from './job-target.js';
 
 interface RmOptions extends JobCommandOptions {
   readonly mark?: true;
@@ -17,15 +22,15 @@ interface RmOptions extends JobCommandOptions {
 }
 
 export function addRmCommand(jobs: Command, world: CliWorld): void {
-  const command = jobs.command('rm <job>').description('Delete a job, or mark it deleted');
+  const command = jobs.command('rm <job>').description('Delete a job, or mark it as deleted');
   addExamples(command, [
-    ['syncline jobs rm nightly-42', 'asks, then deletes it for good'],
-    ['syncline jobs rm nightly-42 --mark', 'refuses writes; reads go on for a while'],
-    ['syncline jobs rm nightly-42 --yes', 'does not ask, as in a script'],
+    ['syncline jobs rm nightly-42', 'delete permanently, after confirmation'],
+    ['syncline jobs rm nightly-42 --mark', 'refuse writes, stay readable for now'],
+    ['syncline jobs rm nightly-42 --yes', 'without confirmation, for scripts'],
   ]);
   command
-    .option('--mark', 'Mark it deleted: the server removes it after jobs.retention.marked')
-    .option('--yes', 'Do not ask');
+    .option('--mark', 'Mark it as deleted; the server removes it after jobs.retention.marked')
+    .option('--yes', 'Do not ask for confirmation');
   addServerOptions(command, 'Print JSON').action((jobId: string, options: RmOptions) =>
     remove(world, jobId, options),
   );
@@ -53,17 +58,17 @@ interface Removal {
 
 async function confirm(world: CliWorld, { target, jobId, isMark }: Removal): Promise<void> {
   const found = await fetchJob(target, jobId, {}).catch(undefinedIfDamaged);
-  const what = isMark ? 'Mark as deleted' : 'Delete for good';
+  const what = isMark ? 'Mark as deleted' : 'Delete permanently';
   const answer = await world.ask(
     `${what}: job ${printable(jobId)} ${found ? factsOf(found) : 'that is damaged'}? [y/N] `,
   );
   if (answer === undefined)
     throw new SynclineError(
       'invalid-argument',
-      `there is no terminal to ask on whether job ${jobId} should go. Pass --yes.`,
+      `cannot ask for confirmation for job ${jobId}: stdin is not a terminal. Use --yes.`,
     );
   if (/^\s*y(es)?\s*$/i.test(answer)) return;
-  throw new SynclineError('aborted', `job ${jobId} was left as it is.`);
+  throw new SynclineError('aborted', `job ${jobId} was not changed.`);
 }
 
 function factsOf({ job, progress }: JobAnswer): string {

@@ -9,7 +9,6 @@ import { printable, printableJson } from '../printable.js';
 import { screenOf } from '../screen.js';
 import { statusTarget } from '../status/status-target.js';
 import type { JobAnswer } from './job-answers.js';
-import { renderProgress } from './job-rows.js';
 import {
   addScopeOptions,
   addServerOptions,
@@ -17,19 +16,20 @@ import {
   type JobCommandOptions,
   type ScopeOptions,
   scopeOf,
+  warnIfTagUnknown,
 } from './job-target.js';
-import { tellUnknownTag } from './unknown-tag.js';
+import { renderProgress } from './progress-table.js';
 import { renderLost, type ViewOptions } from './watch-view.js';
 
 interface ShowOptions extends JobCommandOptions, ScopeOptions {}
 
 export function addShowCommand(jobs: Command, world: CliWorld): void {
-  const command = jobs.command('show <job>').description('Show one job, a tag or a task of it');
+  const command = jobs.command('show <job>').description('Show a job, or one of its tags or tasks');
   addExamples(command, [
-    ['syncline jobs show nightly-42', 'its progress, tag by tag'],
-    ['syncline jobs show nightly-42 --task 3', 'what task 3 has done'],
-    ['syncline jobs show nightly-42 --task 3 --tag ingest', 'one state, whole'],
-    ['syncline jobs show nightly-42 --json', 'for a program'],
+    ['syncline jobs show nightly-42', 'progress by tag'],
+    ['syncline jobs show nightly-42 --task 3', 'the states of task 3'],
+    ['syncline jobs show nightly-42 --task 3 --tag ingest', 'one state in full'],
+    ['syncline jobs show nightly-42 --json', 'for scripts'],
   ]);
   addServerOptions(addScopeOptions(command), 'Print JSON').action(
     (jobId: string, options: ShowOptions) => show(world, jobId, options),
@@ -41,7 +41,7 @@ async function show(world: CliWorld, jobId: string, options: ShowOptions): Promi
   const scope = scopeOf(options);
   const target = statusTarget(options, environment);
   const answer = await fetchJob(target, jobId, scope);
-  await tellUnknownTag(world, { target, jobId, scope });
+  await warnIfTagUnknown(world, target, { jobId, scope });
   if (options.json) {
     stdout.write(`${printableJson(answer)}\n`);
     return;
@@ -82,6 +82,9 @@ function stateFacts(state: State): readonly (readonly string[])[] {
     ['tag', printable(state.tag)],
     ['status', `${state.status} (${printable(state.statusClass)})`],
     ['message', printable(state.message)],
+    ...(state.progress === undefined
+      ? []
+      : [['progress', `${Math.floor(state.progress * 1_000) / 10}%`]]),
     ['written', state.version === 0 ? 'never' : timeText(state.timestampMs)],
     ['version', `${state.version}, revision ${state.revision}`],
     ...(payload === undefined ? [] : [['payload', printableJson(payload, 0)]]),

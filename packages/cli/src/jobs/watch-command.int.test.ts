@@ -61,7 +61,9 @@ test('over with a failure: 1; a part that is finished: 0; deleted: 4; marked: 4'
   await task?.setError('no', { tag: 'parse' });
   const over = await watch(server, ['ends', '--until-finished'], {});
   expect(over.exit).toBe(1);
-  expect(over.stderr).toContain('of 2 cells 1 failed, 0 with a warning');
+  expect(over.stderr).toContain(
+    'ended unfinished: 1 of 2 cells failed, and 0 ended with a warning.',
+  );
   expect((await watch(server, ['ends', '--until-finished', '--tag', 'ingest'], {})).exit).toBe(0);
   const [open] = await openTasks(server.store, 'deleted', 1);
   const deletion = await watch(server, ['deleted', '--until-finished'], {
@@ -107,7 +109,7 @@ test('a table: drawn in place, left as it was on Ctrl-C, with the last picture b
   expect(stdout.startsWith('\u001b[?1049h\u001b[?25l')).toBe(true);
   const [live = '', final = ''] = stdout.split('\u001b[?25h\u001b[?1049l');
   expect(live).toContain('● live');
-  expect(final).toMatch(/^ table {2}1 task {2,}■ no longer watched\n/);
+  expect(final).toMatch(/^ table {2}1 task {2,}■ stopped\n/);
   expect(final).toContain('page 2');
   expect(final).not.toContain('\u001b');
 });
@@ -163,5 +165,5 @@ test('Ctrl-C before the end is no success', async () => {
   });
   const args = ['jobs', 'watch', 'waiting', '--until-finished', '--url', server.url];
   expect(await world.run(...args)).toBe(1);
-  expect(world.stderr()).toBe('syncline: stopped by SIGINT before the job was over.\n');
+  expect(world.stderr()).toBe('syncline: stopped by SIGINT before the job ended.\n');
 });

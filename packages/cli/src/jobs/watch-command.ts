@@ -19,24 +19,28 @@ interface WatchOptions extends JobCommandOptions, ScopeOptions {
 }
 
 const MEANING = `
-With --until-finished the exit code is 0 when every cell is finished, 1 when
-nothing runs or is still to start but not all is finished, and 4 when the job
-is deleted, or marked before it was finished. A lost task does not end it, since
-it may come back: bound it with "timeout 2h syncline jobs watch …".
-A connection that is lost is opened again behind the last event.`;
+A bar shows one share per status: █ finished, ▓ running, ░ not started,
+▒ warned, ▚ failed. The percentage counts the progress that tasks report.
+
+With --until-finished, the exit code is 0 when every cell is finished, 1 when no
+cell is running or waiting to start but some are failed or warned, and 4 when
+the job is deleted, or marked as deleted before it finished. A lost task does
+not end the command, since it may come back: to limit the wait, use
+"timeout 2h syncline jobs watch …". After a lost connection, the command resumes
+after the last event.`;
 
 export function addWatchCommand(jobs: Command, world: CliWorld): void {
   const command = jobs.command('watch <job>').description('Follow a job as it changes');
   addExamples(command, [
     ['syncline jobs watch nightly-42', 'a live table'],
-    ['syncline jobs watch nightly-42 --tag ingest', 'one tag of it'],
-    ['syncline jobs watch nightly-42 --until-finished', 'wait for its end'],
+    ['syncline jobs watch nightly-42 --tag ingest', 'one tag only'],
+    ['syncline jobs watch nightly-42 --until-finished', 'exit when the job ends'],
     ['syncline jobs watch nightly-42 | jq .kind', 'one JSON event per line'],
   ]);
   addScopeOptions(command)
     .option('--after <cursor>', 'Only events after the one with this cursor')
-    .option('--until-finished', 'End with the job; the exit code tells how');
-  addServerOptions(command, 'Print one JSON event per line, on a terminal too')
+    .option('--until-finished', 'Exit when the job ends; see below for exit codes');
+  addServerOptions(command, 'Print one JSON event per line, even on a terminal')
     .addHelpText('after', MEANING)
     .action((jobId: string, options: WatchOptions) => {
       const { after } = options;

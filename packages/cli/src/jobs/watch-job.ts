@@ -2,16 +2,17 @@
 //
 // The job is folded only where its progress is needed. Lines alone cost no memory, however large the job is.
 import { setImmediate } from 'node:timers/promises';
-import type { Counts, Scope } from '@syncline/jobs';
+import { type Counts, JobFold, type Scope } from '@syncline/jobs';
 import { SynclineError, unreachable } from '@syncline/kernel';
-import type { CliWorld } from '../cli-world.js';
+import { type CliWorld, say } from '../cli-world.js';
+import { printable, printableJson } from '../printable.js';
 import { listenForStop } from '../serve/stop-request.js';
-import { EventLines } from './event-lines.js';
-import { type FollowDeps, type FollowItem, type FollowOptions, followJob } from './follow-job.js';
+import { fetchAnswer } from '../status/fetch-answer.js';
+import type { StatusTarget } from '../status/status-target.js';
+import { type FollowDeps, type FollowItem, followJob } from './follow-job.js';
+import { isStatePage } from './job-answers.js';
+import { fetchJob, jobPath, scopeQuery, warnIfTagUnknown } from './job-target.js';
 import { type Ending, JobWatch } from './job-watch.js';
-import { startFold } from './start-fold.js';
-import { tellUnknownTag } from './unknown-tag.js';
-import type { WatchOutput } from './watch-output.js';
 import { WatchTable } from './watch-table.js';
 
 export interface WatchDeps extends FollowDeps {
@@ -28,7 +29,7 @@ export interface WatchPlan {
 
 export async function watchJob(deps: WatchDeps, plan: WatchPlan): Promise<void> {
   const watched = await startWatch(deps, plan);
-  await tellUnknownTag(deps.world, { ...plan, target: deps.target });
+  await warnIfTagUnknown(deps.world, deps.target, plan);
   const output: WatchOutput =
     plan.isTable && watched !== undefined
       ? new WatchTable({ ...deps, watched })
@@ -39,22 +40,45 @@ export async function watchJob(deps: WatchDeps, plan: WatchPlan): Promise<void> 
     stoppedBy = event;
     stopping.abort();
   });
-  const items = followJob(deps, followOptions(plan, stopping.signal));
+  const { signal } = stopping;
+  const items = followJob(deps, { ...plan, include: ['lease', 'job'], signal });
   const ending = await consume(items, { plan, watched, output }).finally(() => output.end());
   if (ending !== undefined) conclude(ending, plan.jobId, watched?.picture().progress.cells);
   else if (plan.isUntilFinished && stoppedBy !== undefined)
-    throw new SynclineError('aborted', `stopped by ${stoppedBy} before the job was over.`);
+    throw new SynclineError('aborted', `stopped by ${stoppedBy} before the job ended.`);
 }
 
 async function startWatch(deps: WatchDeps, plan: WatchPlan): Promise<JobWatch | undefined> {
   if (!plan.isTable && !plan.isUntilFinished) return undefined;
-  const fold = await startFold(deps.target, { ...plan, isResumed: plan.after !== undefined });
+  const fold = await startFold(deps.target, plan);
   return new JobWatch({ clock: deps.clock, fold }, plan.scope);
 }
 
-function followOptions({ jobId, scope, after }: WatchPlan, signal: AbortSignal): FollowOptions {
-  const options = { jobId, scope, include: ['lease', 'job'], signal } as const;
-  return after === undefined ? options : { ...options, after };
+/**
+ * A stream from the start brings all states itself; one that resumes brings only what came later, so what was there
+ * before is read first.
+ */
+async function startFold(
+  target: StatusTarget,
+  { jobId, scope, after }: WatchPlan,
+): Promise<JobFold> {
+  const { job, lost } = await fetchJob(target, jobId, scope);
+  const fold = new JobFold(job, scope);
+  if (after === undefined) return fold;
+  fold.seedLost(lost);
+  const query = scopeQuery(scope);
+  for (let afterRevision = 0, isMore = true; isMore; ) {
+    query.set('afterRevision', String(afterRevision));
+    const page = await fetchAnswer(
+      target,
+      `${jobPath(jobId)}/states?${query.toString()}`,
+      isStatePage,
+    );
+    fold.seed(page.states, page.revision);
+    isMore = page.more && page.revision > afterRevision;
+    afterRevision = page.revision;
+  }
+  return fold;
 }
 
 interface Consumer {
@@ -93,13 +117,53 @@ function conclude(ending: Ending, jobId: string, cells: Counts | undefined): voi
     case 'settled':
       throw new SynclineError(
         'aborted',
-        `job ${jobId} is over and not finished: of ${cells?.total} cells ${cells?.failed} failed, ${cells?.warned} with a warning.`,
+        `job ${jobId} ended unfinished: ${cells?.failed} of ${cells?.total} cells failed, and ${cells?.warned} ended with a warning.`,
       );
     case 'marked':
-      throw new SynclineError('not-found', `job ${jobId} is marked deleted: it will not go on.`);
+      throw new SynclineError(
+        'not-found',
+        `job ${jobId} is marked as deleted: it will not change any more.`,
+      );
     case 'deleted':
       throw new SynclineError('not-found', `job ${jobId} was deleted.`);
     default:
       unreachable(ending);
   }
+}
+
+/** Where a watch shows what comes: a table, or lines. */
+interface WatchOutput {
+  /** Called with all that comes, in order. */
+  show(item: FollowItem): void;
+  /** Nobody reads it any more. */
+  readonly isUnread: boolean;
+  /** May be called twice; the first ending counts. */
+  end(ending?: Ending): void;
+}
+
+/**
+ * Events as lines of JSON, for programs. That the server is out of reach is an event too, and words on standard error
+ * tell people why.
+ */
+class EventLines implements WatchOutput {
+  readonly #world: CliWorld;
+  #isDown = false;
+
+  constructor(world: CliWorld) {
+    this.#world = world;
+  }
+
+  get isUnread(): boolean {
+    return this.#world.stdout.isUnread === true;
+  }
+
+  show(item: FollowItem): void {
+    const events = item.kind === 'events' ? item.events : [item.event];
+    for (const event of events) this.#world.stdout.write(`${printableJson(event, 0)}\n`);
+    if (item.kind === 'down' && !this.#isDown)
+      say(this.#world, `syncline: ${printable(item.reason)}. Trying again.`);
+    this.#isDown = item.kind === 'down';
+  }
+
+  end(): void {}
 }

@@ -1,12 +1,10 @@
 // The table of `jobs watch` on a terminal: drawn at most ten times a second, in whatever size the window has then.
 import type { Clock, Timer } from '@syncline/kernel';
-import type { CliWorld } from '../cli-world.js';
+import type { CliWorld, OutputStream } from '../cli-world.js';
 import { cliLimits } from '../limits.js';
 import { paintFor } from '../paint.js';
 import { screenOf } from '../screen.js';
 import type { Ending, JobWatch } from './job-watch.js';
-import { LiveScreen } from './live-screen.js';
-import type { WatchOutput } from './watch-output.js';
 import { type Connection, renderWatch } from './watch-view.js';
 
 export interface WatchTableDeps {
@@ -17,13 +15,13 @@ export interface WatchTableDeps {
 
 const ENDED: Readonly<Record<Ending | 'left', Connection>> = {
   finished: { kind: 'ended', color: 'green', text: '✔ finished' },
-  settled: { kind: 'ended', color: 'red', text: '✖ over, not finished' },
+  settled: { kind: 'ended', color: 'red', text: '✖ ended unfinished' },
   marked: { kind: 'ended', color: 'yellow', text: '✖ marked deleted' },
   deleted: { kind: 'ended', color: 'red', text: '✖ deleted' },
-  left: { kind: 'ended', color: 'dim', text: '■ no longer watched' },
+  left: { kind: 'ended', color: 'dim', text: '■ stopped' },
 };
 
-export class WatchTable implements WatchOutput {
+export class WatchTable {
   readonly isUnread = false;
   readonly #deps: WatchTableDeps;
   readonly #screen: LiveScreen;
@@ -62,7 +60,7 @@ export class WatchTable implements WatchOutput {
   /** By the clock and not by events: an age grows without them, and a thousand of them need one picture. */
   #draw(): void {
     const { columns, rows } = screenOf(this.#deps.world.stdout);
-    this.#screen.draw(this.#render(columns, rows, { hint: 'Ctrl-C leaves' }));
+    this.#screen.draw(this.#render(columns, rows, { hint: 'Ctrl-C to quit' }));
     const { value: intervalMs } = cliLimits.redrawIntervalMs;
     this.#timer = this.#deps.clock.setTimer(intervalMs, () => this.#draw());
   }
@@ -75,5 +73,51 @@ export class WatchTable implements WatchOutput {
     const { world, watched } = this.#deps;
     const paint = paintFor(world.stdout, world.environment);
     return renderWatch({ ...watched.picture(), ...more }, { paint, screen: { columns, rows } });
+  }
+}
+
+const ESC = '\u001b[';
+const ENTER = `${ESC}?1049h${ESC}?25l`;
+const LEAVE = `${ESC}?25h${ESC}?1049l`;
+const HOME = `${ESC}H`;
+const CLEAR_LINE = `${ESC}K`;
+const CLEAR_BELOW = `${ESC}J`;
+/** Between these two a terminal that can shows nothing half drawn; others ignore them. */
+const BEGIN = `${ESC}?2026h`;
+const END = `${ESC}?2026l`;
+
+/**
+ * A picture on a terminal that is drawn again and again: on the alternate screen, without a cursor and without flicker.
+ * What was on the screen before comes back at the end, with the last picture below it.
+ */
+export class LiveScreen {
+  readonly #stream: OutputStream;
+  #isOn = false;
+  #drawn = '';
+
+  constructor(stream: OutputStream) {
+    this.#stream = stream;
+  }
+
+  enter(): void {
+    if (this.#isOn) return;
+    this.#isOn = true;
+    this.#drawn = '';
+    this.#stream.write(ENTER);
+  }
+
+  /** Lines that fit. The same picture is not drawn twice. */
+  draw(lines: readonly string[]): void {
+    const text = lines.map((line) => `${line}${CLEAR_LINE}`).join('\n');
+    if (!this.#isOn || text === this.#drawn) return;
+    this.#drawn = text;
+    this.#stream.write(`${BEGIN}${HOME}${text}${CLEAR_BELOW}${END}`);
+  }
+
+  /** May be called at any time and twice: the terminal is as it was before. */
+  leave(): void {
+    if (!this.#isOn) return;
+    this.#isOn = false;
+    this.#stream.write(LEAVE);
   }
 }

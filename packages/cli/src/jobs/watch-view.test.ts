@@ -74,7 +74,7 @@ function picture(
     lost: [lost],
     connection: { kind: 'live' },
     ageMs: 2_000,
-    hint: 'Ctrl-C leaves',
+    hint: 'Ctrl-C to quit',
     ...given,
   };
 }

@@ -5,8 +5,7 @@ import { formatDuration } from '../duration.js';
 import type { Color, Paint } from '../paint.js';
 import { printable } from '../printable.js';
 import { type Screen, wrapWords } from '../screen.js';
-import { renderProgress } from './job-rows.js';
-import { GAP } from './progress-layout.js';
+import { GAP, renderProgress } from './progress-table.js';
 
 export type Connection =
   /** Some of the states are still to come. */
@@ -96,7 +95,7 @@ export function renderLost(
 ): string {
   const lead = ` ${paint('dim', 'lost')}  `;
   const { lostTasks } = progress;
-  if (lostTasks === 0) return `${lead}${paint('dim', 'no task')}`;
+  if (lostTasks === 0) return `${lead}${paint('dim', 'none')}`;
   const named = lost
     .filter(({ taskId }) => scope.taskId === undefined || scope.taskId === taskId)
     .slice(0, LOST_NAMED_MAX)
@@ -116,7 +115,7 @@ function renderAge(
   const lead = ` ${paint('dim', 'data')}  `;
   if (connection.kind !== 'down' && connection.kind !== 'stale') return [lead + paint('dim', age)];
   const reason =
-    connection.kind === 'down' ? connection.reason : 'the store of the server is out of its reach';
+    connection.kind === 'down' ? connection.reason : 'the server cannot reach its job store';
   const told = `${age}; attempt ${connection.attempt}: ${printable(reason)}`;
   const lines = wrapWords(told, screen.columns - displayWidth(lead));
   return lines.map((line, at) => `${at === 0 ? lead : ' '.repeat(7)}${paint('red', line)}`);

@@ -1,4 +1,4 @@
-// Tells where the server listens: one line of JSON for each listener as soon as it accepts, or, on a
+// Prints where the server listens: one line of JSON for each listener as soon as it accepts, or, on a
 // terminal, a short table with lines to paste once everything is up.
 import type { ListeningAddress } from '@syncline/server';
 import type { ServerConfig } from '@syncline/server/config';

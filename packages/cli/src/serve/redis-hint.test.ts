@@ -24,7 +24,7 @@ test('TLS, a password and another address show, the password itself does not', (
   const far = [{ ...resp, host: '10.0.0.7' }];
   expect(redisHint(far, undefined, { isTls: true, hasPassword: true })[1]).toEqual({
     command: 'redis-cli --tls -h 10.0.0.7 -p 7402 --askpass smembers fruits',
-    remarks: ['with --cacert FILE, if a private authority signed the certificate'],
+    remarks: ['with --cacert FILE, if the certificate is signed by a private CA'],
   });
   expect(redisHint([{ ...resp, host: '0.0.0.0' }], undefined, plain)[1]).toEqual({
     command: 'redis-cli -p 7402 smembers fruits',

@@ -6,7 +6,7 @@ import type { StatusHint } from './status-hint.js';
 
 export interface RedisHintOptions {
   readonly isTls: boolean;
-  /** Then redis-cli asks for it: a password in a command line is seen by every user of the machine. */
+  /** Then redis-cli prompts for it: a password on a command line is visible to every user of the machine. */
   readonly hasPassword: boolean;
 }
 
@@ -20,7 +20,7 @@ export function redisHint(
   if (client === undefined) return [];
   const other = reader === undefined ? client : (clientFor(reader, options) ?? client);
   const remarks = options.isTls
-    ? ['with --cacert FILE, if a private authority signed the certificate']
+    ? ['with --cacert FILE, if the certificate is signed by a private CA']
     : [];
   return [`${client} sadd fruits apple pear`, `${other} smembers fruits`].map((command) => ({
     command,

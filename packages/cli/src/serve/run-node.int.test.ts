@@ -1,4 +1,4 @@
-// A node with a slice that cannot go on, and one that can, until it ends.
+// A node with a slice that cannot continue, and one without, until it ends.
 import { SynclineError } from '@syncline/kernel';
 import type { Slice, SliceDeps } from '@syncline/server';
 import { loadConfig } from '@syncline/server/config';
@@ -52,13 +52,13 @@ async function run(act: (deps: SliceDeps, send: (event: StopEvent) => void) => v
   return { exit, journal, stderr };
 }
 
-test('a signal ends it well', async () => {
+test('a signal ends it cleanly', async () => {
   const { exit, journal } = await run((_deps, send) => send('SIGTERM'));
   expect(exit).toBe(0);
   expect(journal).toEqual(['draining', 'stop']);
 });
 
-test('a slice that cannot go on ends it in good order, with the exit code of its error', async () => {
+test('a slice that cannot continue ends it cleanly, with the exit code of its error', async () => {
   const { exit, journal, stderr } = await run((deps) => {
     deps.fail(new SynclineError('conflict', 'the data directory is a copy of one in use'));
   });

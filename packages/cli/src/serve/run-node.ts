@@ -1,4 +1,4 @@
-// One node, from its configuration to its end: a signal, or a slice that cannot go on.
+// One node, from its configuration to its end: a signal, or a slice that cannot continue.
 import { createSystemClock, createSystemRandom } from '@syncline/kernel';
 import { createPinoLogger, type Slice, startServer } from '@syncline/server';
 import type { LoadedConfig } from '@syncline/server/config';
@@ -14,7 +14,7 @@ export interface NodeOptions extends LoadedConfig {
   readonly slices: readonly Slice[];
 }
 
-/** Resolves after a stop that was asked for. Throws what else has ended the node. */
+/** Resolves after a requested stop. Throws the error that ended the node otherwise. */
 export async function runNode(world: CliWorld, options: NodeOptions): Promise<void> {
   const { config, list, file, slices } = options;
   const logger = createPinoLogger({ stream: world.stderr }, { level: config.log.level });

@@ -6,7 +6,7 @@ import { explainStartFailure } from './start-failure.js';
 
 const { config } = loadConfig({ environment: {} });
 
-test('a taken port names the flag that helps, and is a conflict', () => {
+test('for a port in use the error names the flag to change, and is a conflict', () => {
   const taken = new SynclineError('unavailable', 'cannot listen on 127.0.0.1:7401 (in use).', {
     details: { reason: 'address-in-use', address: { host: '127.0.0.1', port: 7401 } },
   });

@@ -1,7 +1,7 @@
 // Adds to a failed start what only the command line knows: which flag to change.
 //
-// A listener that cannot open is `unavailable` to the server. At a shell it is no other server that
-// could not be reached, so the exit code must not say so.
+// A listener that cannot open is `unavailable` to the server. On the command line that would suggest that
+// another server could not be reached, so the exit code differs.
 import { SynclineError } from '@syncline/kernel';
 import type { ServerConfig } from '@syncline/server/config';
 

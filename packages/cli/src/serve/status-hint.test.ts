@@ -33,13 +33,13 @@ test('the configuration file is named, and quoted where a shell needs it', () =>
   expect(statusHint(http, byVariable).command).toBe('npx syncline status --config a.toml');
 });
 
-test('what cannot be pasted is told', () => {
+test('what cannot be pasted is mentioned', () => {
   const environment = { SYNCLINE_TLS_CERT_FILE: 'c.pem', SYNCLINE_TLS_KEY_FILE: 'k.pem' };
   expect(hint({}, environment)).toEqual({
     command: 'npx syncline status --url https://127.0.0.1:7400',
     remarks: [
       'with the same SYNCLINE_* variables as here',
-      'with --ca-file FILE, if a private authority signed the certificate',
+      'with --ca-file FILE, if the certificate is signed by a private CA',
     ],
   });
 });

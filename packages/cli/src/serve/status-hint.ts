@@ -1,6 +1,6 @@
-// The command that asks this server how it is, to be pasted into another terminal. Whatever stands in
-// the configuration file is left to `--config`, which also gives the token and the certificates. What
-// only this terminal knows cannot be pasted, so it is told beside the command.
+// The status command for this server, to paste into another terminal. Settings in the configuration file are
+// left to `--config`, which also provides the token and the certificates. What only this terminal knows cannot
+// be pasted, so it is mentioned beside the command.
 import type { ListeningAddress } from '@syncline/server';
 import type { ResolvedSetting, ServerSettings } from '@syncline/server/config';
 import { httpUrl, ownUrl, reachableHost } from '../own-url.js';
@@ -39,7 +39,7 @@ export function statusHint(http: ListeningAddress, sources: StatusHintSources): 
     command: parts.join(' '),
     remarks: [
       ...(needsVariables ? ['with the same SYNCLINE_* variables as here'] : []),
-      ...(isPrivate ? ['with --ca-file FILE, if a private authority signed the certificate'] : []),
+      ...(isPrivate ? ['with --ca-file FILE, if the certificate is signed by a private CA'] : []),
     ],
   };
 }

@@ -1,12 +1,11 @@
-// The wish to stop. The first signal asks for it and the second forces it: whoever presses Ctrl-C
-// twice does not want to wait.
+// Handles stop signals. The first one requests a stop and the second forces it.
 import { type CliWorld, type StopEvent, say } from '../cli-world.js';
 
 export interface StopRequest {
   readonly event: StopEvent;
 }
 
-/** Resolves with the first event. `beforeForcedEnd` is the last that runs after a second one. */
+/** Resolves with the first event. `beforeForcedEnd` runs last, after a second one. */
 export function listenForStop(
   world: CliWorld,
   beforeForcedEnd: () => void = () => {},
@@ -15,7 +14,7 @@ export function listenForStop(
     let isStopping = false;
     world.onStopEvent((event) => {
       if (isStopping && event !== 'disconnect') {
-        say(world, `syncline: ${event} again: ended without waiting for what was under way.`);
+        say(world, `syncline: ${event} again: stopped without waiting for requests in flight.`);
         beforeForcedEnd();
         world.exitNow(1);
       }

@@ -1,4 +1,4 @@
-// Said when a stop was asked for. On a terminal it begins on a new line, behind the ^C.
+// Shown when a stop was requested. On a terminal it begins on a new line, after the ^C.
 import { type CliWorld, say } from '../cli-world.js';
 
 export function sayStopping(world: CliWorld, graceMs: number): void {

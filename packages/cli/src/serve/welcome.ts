@@ -1,5 +1,4 @@
-// What a person sees when the server is up: where everything is, and lines to paste. The first of
-// them shows a result.
+// What is shown when the server is up: the addresses, and lines to paste. The first of them shows a result.
 import type { ListenerName, ListeningAddress } from '@syncline/server';
 import { renderColumns } from '../columns.js';
 import { bracketed, httpUrl } from '../own-url.js';
@@ -21,7 +20,7 @@ export interface WelcomeFacts {
 }
 
 const PURPOSES: Readonly<Record<ListenerName, string>> = {
-  http: 'page, JSON, metrics, health',
+  http: 'dashboard, API, metrics, health',
   grpc: 'services, health, reflection',
   resp: 'any Redis client',
   mesh: 'peers',
@@ -29,7 +28,7 @@ const PURPOSES: Readonly<Record<ListenerName, string>> = {
 
 export function renderWelcome(facts: WelcomeFacts, paint: Paint): string {
   const { listeners } = facts;
-  const data = facts.dataDir === undefined ? 'in memory, gone at the end' : `in ${facts.dataDir}`;
+  const data = facts.dataDir === undefined ? 'in memory, lost on exit' : `in ${facts.dataDir}`;
   const rows = listeners.map((one) => [
     one.listener,
     paint('cyan', urlOf(one, facts.isTls)),
@@ -41,11 +40,11 @@ export function renderWelcome(facts: WelcomeFacts, paint: Paint): string {
     '\nTry in another terminal:\n',
     renderHints(facts.hint === undefined ? [] : [facts.hint], paint),
     renderHints(redisHint(listeners, undefined, facts), paint),
-    `\n${paint('dim', 'Ctrl-C stops it.')}\n\n`,
+    `\n${paint('dim', 'Press Ctrl-C to stop.')}\n\n`,
   ].join('');
 }
 
-/** The commands to paste; all of one server need the same besides, so that is told once. */
+/** The commands to paste; all commands for one server need the same extras, so those are mentioned once. */
 export function renderHints(hints: readonly StatusHint[], paint: Paint): string {
   const remarks = hints[0]?.remarks ?? [];
   return [

@@ -1,6 +1,6 @@
-// Checks of what a server answers. Whatever listens at a URL may answer, and what passes is shown: so no
-// value may be so large or so deep that showing it fails. Members that are not known here pass, because
-// a newer server may send them.
+// Checks of what a server answers. Anything may be listening at a URL, and its answer is shown, so no value may
+// be so large or so deep that showing it fails. Unknown members are allowed, because a newer server may send
+// them.
 import { cliLimits } from '../limits.js';
 
 export type Check = (value: unknown) => boolean;

@@ -1,4 +1,4 @@
-// One question to the server and its answer, as JSON.
+// One request to the server and its response, as JSON.
 import { cliLimits } from '../limits.js';
 import {
   parseJson,
@@ -13,19 +13,21 @@ import { unreachableError } from './unreachable-error.js';
 export interface AnswerOptions {
   /** Default `GET`. */
   readonly method?: ServerRequest['method'];
+  /** Sent as JSON. */
+  readonly body?: unknown;
   /** Default `answerBytesMax`. */
   readonly bytesMax?: number;
 }
 
-/** Whatever listens there may answer: only what `isExpected` knows is handed out. */
+/** Anything may be listening there: only answers that `isExpected` accepts are returned. */
 export async function fetchAnswer<T>(
   target: StatusTarget,
   path: string,
   isExpected: (body: unknown) => body is T,
-  { method = 'GET', bytesMax = cliLimits.answerBytesMax.value }: AnswerOptions = {},
+  { method = 'GET', body: sent, bytesMax = cliLimits.answerBytesMax.value }: AnswerOptions = {},
 ): Promise<T> {
   const signal = AbortSignal.timeout(cliLimits.requestTimeoutMs.value);
-  const response = await sendRequest(target, { method, path, signal });
+  const response = await sendRequest(target, { method, path, body: sent, signal });
   const text = await readAnswer(response, bytesMax).catch((cause: Error) => {
     throw unreachableError(target, cause, method === 'GET' ? 'not-applied' : 'unknown');
   });

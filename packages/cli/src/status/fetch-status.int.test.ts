@@ -25,11 +25,11 @@ test('a page of another server', async () => {
   const error = await answerOf((_, response) => response.end('<html>hello</html>'));
   expect(error).toMatchObject({
     code: 'unavailable',
-    message: expect.stringContaining('not as a Syncline server does. Check --url.'),
+    message: expect.stringContaining('does not look like a Syncline server. Check --url.'),
   });
 });
 
-test('an answer that only begins as ours does', async () => {
+test('an answer that only begins like ours', async () => {
   const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
   const whole = {
     nodeId: 1,
@@ -56,7 +56,7 @@ test('an answer that only begins as ours does', async () => {
     const error = await answerOf((_, response) => response.end(body));
     expect(error).toMatchObject({
       code: 'unavailable',
-      message: expect.stringContaining('not as a Syncline server does. Check --url.'),
+      message: expect.stringContaining('does not look like a Syncline server. Check --url.'),
     });
   }
 });
@@ -65,7 +65,7 @@ test('a path that another server does not know', async () => {
   const error = await answerOf((_, response) => response.writeHead(404).end('<html>none</html>'));
   expect(error).toMatchObject({
     code: 'unavailable',
-    message: expect.stringContaining('not as a Syncline server does. Check --url.'),
+    message: expect.stringContaining('does not look like a Syncline server. Check --url.'),
   });
 });
 
@@ -78,7 +78,7 @@ test('an error of a Syncline server arrives as it was', async () => {
   expect(error).toMatchObject({ code: 'closed', message: 'stopping' });
 });
 
-test('an answer without end is not read to its end', async () => {
+test('an endless answer is not read to its end', async () => {
   const piece = Buffer.alloc(64 * 1024, 32);
   let sentBytes = 0;
   const error = await answerOf((_, response) => {

@@ -29,6 +29,7 @@ const troubled: ServerStatus = {
   checks: [
     { name: 'server', ok: true, isFatal: false },
     { name: 'slice:sets', ok: false, isFatal: false, reason: 'loading from a peer\u001b[2J' },
+    { name: 'storage:jobs', ok: true, isFatal: false, reason: 'no space left on the device' },
   ],
   slices: [
     {
@@ -52,6 +53,7 @@ const troubled: ServerStatus = {
       sinceMs: 1_700_000_000_000,
       silentMs: 12,
       lagOperations: 0,
+      evictedOperations: 0,
       lagMs: 0,
       unackedOperations: 0,
       pendingOperations: 0,
@@ -66,6 +68,7 @@ const troubled: ServerStatus = {
       sinceMs: 1_700_011_400_000,
       silentMs: 120_000,
       lagOperations: 4_120,
+      evictedOperations: 0,
       lagMs: 118_000,
       unackedOperations: 0,
       pendingOperations: 0,

@@ -1,5 +1,5 @@
-// The status of a server for people. Facts first, then what is wrong; nothing is said about what is
-// as it should be. Every text of the server is made printable: it may be anyone's.
+// The status of a server for people. Facts first, then problems; nothing is said about what is fine. Every text
+// of the server is made printable, since it is untrusted.
 import type { ServerStatus } from '@syncline/server';
 import { renderColumns } from '../columns.js';
 import { formatDuration } from '../duration.js';
@@ -13,7 +13,7 @@ export function renderStatus(status: ServerStatus, paint: Paint): string {
   const facts = [
     ['version', printable(`${status.version} on Node ${status.nodeVersion}`)],
     ['up', formatDuration(status.uptimeMs)],
-    ['data', printable(status.dataDir ?? 'in memory, gone at the end')],
+    ['data', printable(status.dataDir ?? 'in memory, lost on exit')],
     ...status.listeners.map(({ listener, host, port }) => [
       printable(listener),
       printable(`${host}:${port}`),
@@ -29,7 +29,7 @@ export function renderStatus(status: ServerStatus, paint: Paint): string {
 }
 
 function renderSlices({ slices }: ServerStatus, paint: Paint): string {
-  if (slices.length === 0) return '\nNo slice is enabled: this server keeps no state yet.\n';
+  if (slices.length === 0) return '\nNo slice is enabled: this server stores no state.\n';
   const rows = slices.map(({ name, health, storage, details }) => [
     printable(name),
     health.kind === 'ready' ? paint('green', 'ready') : paint('red', printable(health.kind)),
@@ -60,13 +60,18 @@ function renderPeers({ peers, startedAtMs, uptimeMs }: ServerStatus, paint: Pain
 function lagOf(peer: ServerStatus['peers'][number]): string {
   if (peer.lagOperations === 0) return 'up to date';
   const count = peer.lagOperations === 1 ? '1 operation' : `${peer.lagOperations} operations`;
-  return `${count} behind (${(peer.lagMs / 1000).toFixed(1)} s)`;
+  const lag =
+    peer.lagMs < 1_000 ? `${(peer.lagMs / 1_000).toFixed(1)} s` : formatDuration(peer.lagMs);
+  return `${count} behind for ${lag}`;
 }
 
 function renderProblems({ checks, limitsReached }: ServerStatus, paint: Paint): string {
-  const failing = checks.filter(({ ok }) => !ok);
+  const noted = checks.filter(({ ok, reason }) => !ok || reason !== undefined);
   const rows = [
-    ...failing.map(({ name, reason = '' }) => [paint('red', printable(name)), printable(reason)]),
+    ...noted.map(({ name, ok, reason = '' }) => [
+      paint(ok ? 'yellow' : 'red', printable(name)),
+      printable(reason),
+    ]),
     ...limitsReached.map(({ package: owner, limit, count }) => [
       paint('yellow', printable(`${owner}.${limit}`)),
       `limit reached ${count === 1 ? 'once' : `${count} times`}`,

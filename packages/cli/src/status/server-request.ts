@@ -10,20 +10,23 @@ import type { StatusTarget } from './status-target.js';
 import { unreachableError } from './unreachable-error.js';
 
 export interface ServerRequest {
-  readonly method: 'GET' | 'DELETE';
+  readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE';
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Sent as JSON. */
+  readonly body?: unknown;
   readonly signal: AbortSignal;
 }
 
 /** Resolves with the head of the answer. A change that was sent and not answered may have been applied. */
 export function sendRequest(target: StatusTarget, asked: ServerRequest): Promise<IncomingMessage> {
   const { url, token, ca, cert, key } = target;
-  const { method, path, signal } = asked;
+  const { method, path, body, signal } = asked;
   const options = {
     method,
     headers: {
       ...asked.headers,
+      ...(body !== undefined && { 'content-type': 'application/json' }),
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
     },
     ...trustOf(ca, cert),
@@ -38,7 +41,7 @@ export function sendRequest(target: StatusTarget, asked: ServerRequest): Promise
       const mayBeApplied = method !== 'GET' && request.writableFinished;
       reject(unreachableError(target, cause, mayBeApplied ? 'unknown' : 'not-applied'));
     });
-    request.end();
+    request.end(body === undefined ? undefined : JSON.stringify(body));
   });
 }
 
@@ -64,7 +67,7 @@ export async function readAnswer(response: IncomingMessage, bytesMax: number): P
   let bytes = 0;
   for await (const chunk of response as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > bytesMax) throw new Error('the answer is too long');
+    if (bytes > bytesMax) throw new Error('the response is too long');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');
@@ -76,7 +79,7 @@ export function refusalOf(target: StatusTarget, status: number, body: unknown): 
   if (status !== 200 && isProblem(body)) return errorFromProblem(status, body);
   return new SynclineError(
     'unavailable',
-    `${target.shownUrl} answered, but not as a Syncline server does. Check --url.`,
+    `${target.shownUrl} responded, but does not look like a Syncline server. Check --url.`,
   );
 }
 

@@ -1,6 +1,7 @@
 // Where to ask, and how to be let in. A server and the command line beside it read the same settings,
 // so the address, the token and the certificates follow from them unless a flag says otherwise.
-import { checkTlsMaterial, SynclineError } from '@syncline/kernel';
+import { SynclineError } from '@syncline/kernel';
+import { checkTlsMaterial } from '@syncline/kernel/node';
 import { isLoopback, loadConfig, readInputFile } from '@syncline/server/config';
 import { ownUrl } from '../own-url.js';
 
@@ -46,7 +47,7 @@ function refuseToTell({ protocol, hostname }: URL, shownUrl: string): void {
   if (protocol === 'https:' || isLoopback(hostname.replace(/^\[|\]$/g, ''))) return;
   throw new SynclineError(
     'invalid-argument',
-    `refusing to send the token to ${shownUrl} without TLS. Write https:// in --url, or ask without the token.`,
+    `refusing to send the token to ${shownUrl} without TLS. Use https:// in --url, or send no token.`,
   );
 }
 
@@ -68,6 +69,6 @@ function parseUrl(text: string, origin: string): URL {
   if (url !== undefined && isHttp && url.href === `${url.origin}/`) return url;
   throw new SynclineError(
     'invalid-argument',
-    `${origin} is ${JSON.stringify(text)}; allowed is a URL like http://127.0.0.1:7400, without a path.`,
+    `${origin} is ${JSON.stringify(text)}; expected a URL like http://127.0.0.1:7400, without a path.`,
   );
 }

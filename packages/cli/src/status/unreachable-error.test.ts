@@ -20,10 +20,12 @@ test('an authority is asked for only where it would help', () => {
   expect(say('SELF_SIGNED_CERT_IN_CHAIN')).toMatch(
     /not trusted: raw\)\. Pass .* with --ca-file\.$/,
   );
-  expect(say('SELF_SIGNED_CERT_IN_CHAIN', 'raw', { ca: 'pem' })).toMatch(/has not signed it\.$/);
+  expect(say('SELF_SIGNED_CERT_IN_CHAIN', 'raw', { ca: 'pem' })).toMatch(
+    /not signed by the given CA\.$/,
+  );
   for (const code of ['ERR_TLS_CERT_ALTNAME_INVALID', 'CERT_HAS_EXPIRED'])
     expect(say(code)).not.toContain('--ca-file');
-  expect(say('ERR_TLS_CERT_ALTNAME_INVALID')).toContain('is for other hosts');
+  expect(say('ERR_TLS_CERT_ALTNAME_INVALID')).toContain('is for a different host');
 });
 
 test('an answer that is no HTTP comes from another listener', () => {
@@ -36,9 +38,9 @@ test('an answer that is no HTTP comes from another listener', () => {
 test('an alert is about the certificate of the client', () => {
   const code = 'ERR_SSL_TLSV1_ALERT_UNKNOWN_CA';
   const raw = '80:error:0A000418:SSL routines:ssl3_read_bytes:tlsv1 alert unknown ca:rec.c:1:\n';
-  expect(say(code, raw)).toContain('(it demands a client certificate)');
+  expect(say(code, raw)).toContain('(it requires a client certificate)');
   expect(say(code, raw, { cert: 'pem', key: 'pem' })).toContain(
-    '(it refuses the TLS handshake: alert unknown ca). Probably its tls.ca_file',
+    '(it refused the TLS handshake: alert unknown ca). The certificate in tls.cert_file',
   );
 });
 

@@ -7,24 +7,25 @@ interface Explanation {
   readonly advice: string;
 }
 
-const START = 'Probably no server runs there. Start one with "npm start", or pass --url.';
+const START =
+  'No server seems to be running there. Start one with "npx syncline serve", or pass --url.';
 
 const BY_CODE: Readonly<Record<string, Explanation>> = {
   ECONNREFUSED: { reason: 'connection refused', advice: START },
-  ENOTFOUND: { reason: 'the name is unknown', advice: 'Check the host in --url.' },
-  EAI_AGAIN: { reason: 'the name is unknown', advice: 'Check the host in --url.' },
-  EHOSTUNREACH: { reason: 'no way to that host', advice: 'Check the host in --url.' },
-  ENETUNREACH: { reason: 'no way to that host', advice: 'Check the host in --url.' },
+  ENOTFOUND: { reason: 'unknown host name', advice: 'Check the host in --url.' },
+  EAI_AGAIN: { reason: 'unknown host name', advice: 'Check the host in --url.' },
+  EHOSTUNREACH: { reason: 'host unreachable', advice: 'Check the host in --url.' },
+  ENETUNREACH: { reason: 'host unreachable', advice: 'Check the host in --url.' },
   ERR_TLS_CERT_ALTNAME_INVALID: {
-    reason: 'its certificate is for other hosts',
-    advice: 'Write a host in --url that the certificate names.',
+    reason: 'its certificate is for a different host',
+    advice: 'Use a host name in --url that is in the certificate.',
   },
   CERT_HAS_EXPIRED: {
     reason: 'its certificate has expired',
-    advice: 'Give the server a new one.',
+    advice: 'Install a new certificate on the server.',
   },
-  ABORT_ERR: { reason: 'no answer in time', advice: 'The server is down, or far too busy.' },
-  ETIMEDOUT: { reason: 'no answer in time', advice: 'The server is down, or far too busy.' },
+  ABORT_ERR: { reason: 'timed out', advice: 'The server may be down or overloaded.' },
+  ETIMEDOUT: { reason: 'timed out', advice: 'The server may be down or overloaded.' },
 };
 
 /** A question changes nothing, so its outcome is never in doubt; that of a change may be. */
@@ -43,45 +44,46 @@ export function unreachableError(
 
 function explain(target: StatusTarget, cause: NodeJS.ErrnoException): Explanation {
   const code = causeCode(cause);
-  const reason = cause.message.split('\n')[0] ?? '';
+  const said = cause.message.split('\n')[0] ?? '';
+  const reason = code === 'ECONNRESET' ? 'the connection was lost' : said;
   const known = BY_CODE[code];
   if (known !== undefined) return known;
   if (/_ALERT_/.test(code)) return explainAlert(target, reason);
   if (/CERT|SELF_SIGNED|UNABLE_TO_/.test(code)) return explainDistrust(target, reason);
   if (/wrong version number|packet length too long/.test(cause.message))
-    return { reason: 'it speaks no TLS', advice: 'Write http:// in --url.' };
+    return { reason: 'it does not use TLS', advice: 'Use http:// in --url.' };
   if (code.startsWith('HPE_')) return { reason: 'it does not speak HTTP', advice: ANOTHER_PORT };
   if (target.url.protocol === 'http:')
-    return { reason, advice: 'If it speaks TLS, write https:// in --url.' };
-  return { reason, advice: `If it speaks no TLS, write http:// in --url. ${CLIENT_CERTIFICATE}` };
+    return { reason, advice: 'If it uses TLS, use https:// in --url.' };
+  return { reason, advice: `If it does not use TLS, use http:// in --url. ${CLIENT_CERTIFICATE}` };
 }
 
 const ANOTHER_PORT =
-  'Probably it is another listener of the server: by default HTTP is on 7400, gRPC on 7401, RESP on 7402. ' +
-  'If it speaks TLS, write https:// in --url.';
+  'It is probably another listener of the server: by default HTTP is on 7400, gRPC on 7401, RESP on 7402. ' +
+  'If it uses TLS, use https:// in --url.';
 
 const CLIENT_CERTIFICATE =
-  'If it demands a client certificate, pass --config with tls.cert_file and tls.key_file.';
+  'If it requires a client certificate, pass --config with tls.cert_file and tls.key_file.';
 
 /** The server has ended the handshake; it does so over the certificate of the client. */
 function explainAlert({ cert }: StatusTarget, reason: string): Explanation {
   if (cert === undefined)
     return {
-      reason: 'it demands a client certificate',
+      reason: 'it requires a client certificate',
       advice: 'Pass --config with tls.cert_file and tls.key_file.',
     };
   const alert = /alert [a-z ]+/.exec(reason)?.[0] ?? 'alert';
   return {
-    reason: `it refuses the TLS handshake: ${alert}`,
-    advice: 'Probably its tls.ca_file has not signed the certificate in tls.cert_file.',
+    reason: `it refused the TLS handshake: ${alert}`,
+    advice: 'The certificate in tls.cert_file was probably not signed by its tls.ca_file.',
   };
 }
 
 function explainDistrust({ ca }: StatusTarget, reason: string): Explanation {
   const signer =
     ca === undefined
-      ? 'Pass the authority that signed it with --ca-file.'
-      : 'The authority that was given has not signed it.';
+      ? 'Pass the CA that signed it with --ca-file.'
+      : 'It was not signed by the given CA.';
   return { reason: `its certificate is not trusted: ${reason}`, advice: signer };
 }
 

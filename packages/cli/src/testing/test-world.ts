@@ -1,4 +1,4 @@
-// A world made of values: what a command wrote, and what it hears from a terminal.
+// A world made of values: what a command wrote, and what it receives from a terminal.
 import type { CliWorld, StopEvent } from '../cli-world.js';
 import { runCli } from '../run-cli.js';
 
@@ -6,7 +6,7 @@ export interface TestWorldOptions {
   /** Of a terminal. Without it the output goes into a pipe. */
   readonly screen?: { readonly columns: number; readonly rows: number };
   readonly environment?: Readonly<Record<string, string>>;
-  /** What is typed behind a question; without it there is nobody to ask. */
+  /** What the user types at a prompt; without it there is no terminal to ask on. */
   readonly typed?: string;
   readonly onStdout?: (all: string) => void;
 }

@@ -1,5 +1,5 @@
-// Noisy neighbours while something is wrong: each fault over every seed, beside the line without throttling,
-// which none of them may fall to.
+// Noisy neighbours under faults: each fault with every seed, compared with the baseline without throttling,
+// which none may fall to.
 import { setImmediate } from 'node:timers/promises';
 import type { DecayPolicy } from '@syncline/fair';
 import {
@@ -80,7 +80,7 @@ const FAULT_TITLES: Readonly<Record<Fault, string>> = {
   skew: 'clocks ± 500 ms',
   loss: '1 % lost',
   duplicates: '5 % twice',
-  outage: 'service away, a fifth of the time',
+  outage: 'service unreachable, a fifth of the time',
   restart: 'service restarted, state lost',
   killed: 'service killed for a fifth of the time, state lost',
 };

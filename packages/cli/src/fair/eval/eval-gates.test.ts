@@ -67,7 +67,7 @@ test('a rotation may cost little, one instance or those that share', () => {
   const deep = { rotationDip: 0.021 };
   expect(check(row({}, { rotationDip: 0.02 }))).toEqual([]);
   expect(check(row({}, deep), row({ via: 'service', instances: 2 }, deep))).toEqual([
-    'noisy-neighbors, linear, one instance: after a rotation J30 is 0.0210 lower, allowed is 0.02',
+    'noisy-neighbors, linear, one instance: after a rotation J30 is 0.0210 lower; at most 0.02 is allowed',
     expect.stringMatching(/2 × state service: after a rotation J30 is 0\.0210 lower/),
   ]);
   expect(check(row({ instances: 2 }, deep))).toEqual([]);

@@ -1,5 +1,5 @@
-// The lines that a change must not fall below. They are set a little under what is reached, and only figures
-// that do not depend on the machine have one.
+// Thresholds for the results, set slightly below current values. Only figures that do not depend on the machine
+// have one.
 import type { Verdict } from '@syncline/fair/testing';
 import { shortName } from './eval-plan.js';
 import { type EvalRow, isShared, type RowResult, rowTitle } from './eval-row.js';
@@ -7,7 +7,7 @@ import type { ScenarioResult } from './eval-scenario.js';
 
 export interface GateReport {
   readonly checked: number;
-  /** One text per figure that is not as it should be. */
+  /** One message per figure that misses its threshold. */
   readonly failures: readonly string[];
 }
 
@@ -72,12 +72,12 @@ function sharedGates(rows: readonly RowResult[], { row, verdict }: RowResult): r
     {
       title: rowTitle(row),
       isMet: distance <= JAIN_DISTANCE_MAX,
-      text: `J is ${distance.toFixed(4)} away from one instance, allowed is ${JAIN_DISTANCE_MAX}`,
+      text: `J is ${distance.toFixed(4)} away from one instance; at most ${JAIN_DISTANCE_MAX} is allowed`,
     },
     {
       title: rowTitle(row),
       isMet: Math.abs(ratio - 1) <= FAILURES_RATIO_MAX,
-      text: `failures per success are ${ratio.toFixed(3)} times those of one instance, allowed is 5 % more or less`,
+      text: `failures per success are ${ratio.toFixed(3)} times those of one instance; at most 5 % more or less is allowed`,
     },
   ];
 }
@@ -89,7 +89,7 @@ function rotationGates({ row, verdict: { rotationDip } }: RowResult): readonly G
     {
       title: rowTitle(row),
       isMet: rotationDip <= ROTATION_DIP_MAX,
-      text: `after a rotation J30 is ${rotationDip.toFixed(4)} lower, allowed is ${ROTATION_DIP_MAX}`,
+      text: `after a rotation J30 is ${rotationDip.toFixed(4)} lower; at most ${ROTATION_DIP_MAX} is allowed`,
     },
   ];
 }

@@ -1,4 +1,4 @@
-// The figures for programs: one object per line, so that a long evaluation can be read while it runs.
+// The results as JSON: one object per line, so that a long evaluation can be read while it runs.
 import type { Scenario, Verdict } from '@syncline/fair/testing';
 import { type EvalPlan, shortName } from './eval-plan.js';
 

@@ -10,11 +10,12 @@ import { isShared, rowTitle } from './eval-row.js';
 import type { ScenarioResult, SeriesResult } from './eval-scenario.js';
 import { describeScenario, FIGURE_NAMES, figures } from './eval-table.js';
 
-/** Before minutes are spent on it. Throws `invalid-argument`. */
+/** Checked before the long run. Throws `invalid-argument`. */
 export function checkPicture({ file }: PictureTarget): void {
   try {
     accessSync(dirname(file), constants.W_OK);
-    if (statSync(file, { throwIfNoEntry: false })?.isDirectory()) throw new Error('it is a folder');
+    if (statSync(file, { throwIfNoEntry: false })?.isDirectory())
+      throw new Error('it is a directory');
   } catch (cause) {
     throw cannotWrite(cause);
   }

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { type EvalFlags, planEval } from './eval-plan.js';
 import { evalRows, rowTitle } from './eval-row.js';
 
-test('nothing asked: all scenarios, both policies, one instance', () => {
+test('by default: all scenarios, both policies, one instance', () => {
   const plan = planEval({});
   expect(plan.scenarios).toEqual(Object.values(scenarios));
   expect(plan).toMatchObject({ seeds: 20, intervalMs: 250, via: 'service' });
@@ -14,7 +14,7 @@ test('nothing asked: all scenarios, both policies, one instance', () => {
   ]);
 });
 
-test('a fleet that shares is beside one of its size that does not', () => {
+test('a fleet that shares is compared with one of the same size that does not', () => {
   const plan = planEval({ policy: 'linear', instances: '1,2,8', via: 'redis' });
   expect(evalRows(scenarios.flashCrowd, plan).map(rowTitle)).toEqual([
     'no throttling',
@@ -46,23 +46,23 @@ test('a scenario has a short name and its own', () => {
     expect(planEval({ scenario }).scenarios).toEqual([scenarios.apiNoisyNeighbors]);
 });
 
-test('what cannot be is refused, with what is allowed', () => {
+test('invalid values are refused, with what is allowed', () => {
   const refusals: readonly (readonly [EvalFlags, RegExp])[] = [
     [{ scenario: 'flash-crowds' }, /--scenario is "flash-crowds".*Did you mean "flash-crowd"/],
-    [{ policy: 'afd' }, /--policy is "afd"; allowed is one of exponential, linear/],
-    [{ via: 'mesh' }, /--via is "mesh"; allowed is one of isolated, service, redis/],
-    [{ instances: '0' }, /--instances is "0"; allowed is a whole number from 1 to 64/],
+    [{ policy: 'afd' }, /--policy is "afd"; expected one of exponential, linear/],
+    [{ via: 'mesh' }, /--via is "mesh"; expected one of isolated, service, redis/],
+    [{ instances: '0' }, /--instances is "0"; expected an integer from 1 to 64/],
     [{ instances: '2,,4' }, /--instances is ""/],
     [{ instances: '65' }, /from 1 to 64/],
-    [{ intervalMs: '5' }, /--interval-ms is "5"; allowed is a whole number from 10 to 10000/],
+    [{ intervalMs: '5' }, /--interval-ms is "5"; expected an integer from 10 to 10000/],
     [{ intervalMs: '1e3' }, /--interval-ms is "1e3"/],
-    [{ seeds: '-1' }, /--seeds is "-1"; allowed is a whole number from 1 to 1000/],
+    [{ seeds: '-1' }, /--seeds is "-1"; expected an integer from 1 to 1000/],
     [{ picture: 'fair.png' }, /--picture is "fair.png".*\.svg or \.html/],
-    [{ redisUrl: 'redis://127.0.0.1' }, /--redis-url is only used with "--via redis"/],
+    [{ redisUrl: 'redis://127.0.0.1' }, /--redis-url requires "--via redis"/],
     [{ redisUrl: 'http://127.0.0.1', via: 'redis' }, /--redis-url is not a URL such as redis:/],
-    [{ faults: true, via: 'redis' }, /--faults are those of the state service/],
-    [{ faults: true, scenario: 'flash-crowd' }, /noisy-neighbors alone/],
-    [{ faults: true, picture: 'fair.svg' }, /no picture/],
+    [{ faults: true, via: 'redis' }, /--faults requires the state service/],
+    [{ faults: true, scenario: 'flash-crowd' }, /only runs noisy-neighbors/],
+    [{ faults: true, picture: 'fair.svg' }, /cannot draw a chart/],
   ];
   for (const [flags, text] of refusals) {
     expect(() => planEval(flags)).toThrow(text);

@@ -1,4 +1,4 @@
-// What `syncline fair eval` was asked to do, checked. A wrong value is told with what is allowed.
+// The checked options of `syncline fair eval`. An invalid value is reported with what is allowed.
 import type { DecayPolicy } from '@syncline/fair';
 import { type Fault, type Scenario, scenarios } from '@syncline/fair/testing';
 import { SynclineError } from '@syncline/kernel';
@@ -65,25 +65,25 @@ export function planEval(flags: EvalFlags): EvalPlan {
   };
 }
 
-/** A check looks at the fleets that have a gate; they take minutes. */
+/** A check runs the fleets that have a threshold; they take minutes. */
 function instancesByDefault(scenario: Scenario, isChecked: boolean): readonly number[] {
   return isChecked && scenario === scenarios.apiNoisyNeighbors ? [2, 4, 8] : [];
 }
 
-/** The more there are the less each knows alone, so the lines of a killed service are those of 8. */
+/** The more instances, the less each knows alone, so the thresholds for a killed service are those of 8. */
 function faultyByDefault(fault: Fault): readonly number[] {
   return fault === 'killed' ? [8] : [4];
 }
 
 function refuseConflicts({ faults, via, scenario, picture, redisUrl: url }: EvalFlags): void {
   if (url !== undefined && via !== 'redis')
-    throw refused('--redis-url is only used with "--via redis"; add that, or leave the URL out.');
+    throw refused('--redis-url requires "--via redis". Add that, or remove --redis-url.');
   if (faults === undefined) return;
   if (via !== undefined && via !== 'service')
-    throw refused(`--faults are those of the state service; --via ${via} has no part in them.`);
+    throw refused(`--faults requires the state service; remove "--via ${via}".`);
   if (scenario !== undefined && scenariosOf(scenario)[0] !== scenarios.apiNoisyNeighbors)
-    throw refused('--faults are tried on noisy-neighbors alone; leave --scenario out.');
-  if (picture !== undefined) throw refused('--faults have no picture; leave --picture out.');
+    throw refused('--faults only runs noisy-neighbors; remove --scenario.');
+  if (picture !== undefined) throw refused('--faults cannot draw a chart; remove --picture.');
 }
 
 /** `noisy-neighbors` and `api_noisy_neighbors` are the same. */
@@ -113,15 +113,15 @@ function oneOf<const T extends string>(flag: string, text: string, allowed: read
   const near = nearestName(text, allowed);
   const hint = near === undefined ? '' : ` Did you mean "${near}"?`;
   throw refused(
-    `${flag} is ${JSON.stringify(text)}; allowed is one of ${allowed.join(', ')}.${hint}`,
+    `${flag} is ${JSON.stringify(text)}; expected one of ${allowed.join(', ')}.${hint}`,
   );
 }
 
 function wholeNumber(flag: string, text: string, [min, max]: readonly [number, number]): number {
   const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
   if (value >= min && value <= max) return value;
-  const wanted = `a whole number from ${min} to ${max}`;
-  throw refused(`${flag} is ${JSON.stringify(text)}; allowed is ${wanted}.`);
+  const wanted = `an integer from ${min} to ${max}`;
+  throw refused(`${flag} is ${JSON.stringify(text)}; expected ${wanted}.`);
 }
 
 function redisUrl(text: string): string {
@@ -133,7 +133,7 @@ function pictureTarget(file: string): PictureTarget {
   const format = /\.(svg|html)$/.exec(file)?.[1];
   if (format === 'svg' || format === 'html') return { file, format };
   const wanted = 'a name that ends in .svg or .html';
-  throw refused(`--picture is ${JSON.stringify(file)}; allowed is ${wanted}.`);
+  throw refused(`--picture is ${JSON.stringify(file)}; expected ${wanted}.`);
 }
 
 function refused(message: string): SynclineError {

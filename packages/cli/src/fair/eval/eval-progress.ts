@@ -1,14 +1,14 @@
-// How far an evaluation is: on a terminal one line that is written over, elsewhere a line now and then.
+// The progress of an evaluation: on a terminal one line that is overwritten, elsewhere an occasional line.
 import type { Clock } from '@syncline/kernel';
 import type { CliWorld } from '../../cli-world.js';
 import { formatDuration } from '../../duration.js';
 
 /** Fast enough to look alive. */
 const REPAINT_MS = 100;
-/** A log that collects words is not to be filled with them. */
+/** Logs should not fill up with progress lines. */
 const PLAIN_LINE_MS = 15_000;
 
-/** Before, the first runs say little about the rest. */
+/** Earlier, the first runs say little about the rest. */
 const GUESS_MS = 3_000;
 
 const CLEAR_LINE = '\r\u001b[2K';
@@ -37,13 +37,13 @@ export class EvalProgress {
     world.stderr.write(this.#isMoving ? `${CLEAR_LINE}${text.slice(0, 79)}` : `${text}\n`);
   }
 
-  /** Takes the moving line away, so that what is written next stands alone. */
+  /** Removes the progress line before other output. */
   clear(): void {
     if (this.#isMoving) this.#deps.world.stderr.write(CLEAR_LINE);
   }
 }
 
-/** Nothing while it would be a guess. */
+/** Empty while it would be a guess. */
 function timeLeft(elapsedMs: number, part: number): string {
   if (elapsedMs < GUESS_MS || part <= 0) return '';
   return `about ${formatDuration((elapsedMs * (1 - part)) / part)} left  `;

@@ -33,13 +33,13 @@ export function evalRows(scenario: Scenario, plan: EvalPlan): readonly EvalRow[]
   return [openRow, ...fleets];
 }
 
-/** How long a scenario takes, compared with others: about as its instances are many. */
+/** Relative duration of a scenario: about proportional to its instances. */
 export function evalLoad(scenario: Scenario, plan: EvalPlan): number {
   const weights = evalRows(scenario, plan).map((row) => (row.kind === 'open' ? 1 : row.instances));
   return weights.reduce((sum, weight) => sum + weight, 0);
 }
 
-/** Whether instances share. One alone has nobody to share with. */
+/** Whether instances share. A single one has no one to share with. */
 export function isShared(row: EvalRow): boolean {
   return row.kind === 'fleet' && row.via !== 'isolated';
 }
@@ -51,7 +51,7 @@ export function rowTitle(row: EvalRow): string {
   return `${row.policy}, ${row.instances} × ${how}`;
 }
 
-/** For programs. One instance shares with nobody, so it has no way of sharing. */
+/** For programs. A single instance shares nothing, so it has no way of sharing. */
 export function rowFacts(row: EvalRow) {
   if (row.kind === 'open') return { policy: null, via: null, instances: null };
   const { policy, via, instances } = row;

@@ -48,7 +48,7 @@ export async function evaluateScenario(
   for (let seed = 1; seed <= plan.seeds; seed += 1) {
     const trial = new Trial(scenario, seed);
     for (const [index, { row, verdicts, runs }] of sums.entries()) {
-      await setImmediate(); // a run of one instance takes no turn of the loop, and Ctrl-C needs one
+      await setImmediate(); // a run of one instance never yields to the event loop, which Ctrl-C needs
       deps.signal.throwIfAborted();
       deps.onRun(rowTitle(row), (seed - 1) * sums.length + index, plan.seeds * sums.length);
       const tally = await playRow(deps, trial, row, plan.intervalMs);

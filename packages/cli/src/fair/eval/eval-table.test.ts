@@ -36,7 +36,7 @@ test.each(Object.values(scenarios))('the heading of $name fits 80 columns', (sce
   for (const line of text.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
 });
 
-test('a scenario is said in one line, with when a class comes', () => {
+test('a scenario is described in one line, with the times of each class', () => {
   expect(describeScenario(scenarios.batchSurge)).toBe(
     '120 per second for 360 s, wanted by 100 interactive @ 1/s and 10 batch @ 30/s from 90 to 270 s',
   );

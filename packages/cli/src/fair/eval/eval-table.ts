@@ -1,4 +1,4 @@
-// The figures of a scenario for people.
+// The results of a scenario as a table.
 import type { Scenario, Verdict } from '@syncline/fair/testing';
 import { renderColumns } from '../../columns.js';
 import type { Paint } from '../../paint.js';
@@ -8,7 +8,7 @@ const HEAD = ['', 'J', 'J30', 'used', 'worst', 'failures/success'];
 
 export interface TableRow {
   readonly title: string;
-  /** Shared rows are what the evaluation is about. */
+  /** Rows of fleets that share are highlighted. */
   readonly isBold: boolean;
   readonly verdict: Verdict;
 }

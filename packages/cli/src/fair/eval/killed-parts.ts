@@ -1,5 +1,5 @@
-// The two parts of a run in which the service is killed that have lines of their own: while it is away, and
-// the first seconds after its return, when what the instances had learned alone must still be there.
+// The two parts of a run with a killed service that have their own thresholds: while it is down, and the first
+// seconds after its return, when what the instances had learned alone must still count.
 import type { DecayPolicy } from '@syncline/fair';
 import { absenceOf, judgePart, type PartVerdict, type Tally } from '@syncline/fair/testing';
 
@@ -7,7 +7,7 @@ const AFTER_SECONDS = 15;
 /** Of up to 8 instances: the more there are, the less each sees alone. */
 const INSTANCES_MAX = 8;
 const AWAY_MIN: Readonly<Record<DecayPolicy, number>> = { exponential: 0.6, linear: 0.73 };
-/** The exponential policy does not reach it on a good day either. */
+/** The exponential policy does not reach it without faults either. */
 const AFTER_MIN: Readonly<Partial<Record<DecayPolicy, number>>> = { linear: 0.8 };
 
 export interface KilledParts {
@@ -39,10 +39,10 @@ export function meanParts(parts: readonly KilledParts[]): KilledParts {
 export function describeParts({ away, after }: KilledParts): string {
   const figures = ({ jain, used }: PartVerdict) =>
     `J ${jain.toFixed(3)}, used ${(used * 100).toFixed(1)} %`;
-  return `while it is away ${figures(away)}; in the ${AFTER_SECONDS} s after ${figures(after)}`;
+  return `while it is down: ${figures(away)}; in the ${AFTER_SECONDS} s after: ${figures(after)}`;
 }
 
-/** What each gate says if it is not met; undefined if it is. */
+/** The message of each threshold that is missed; undefined if it is met. */
 export function checkParts(
   { away, after }: KilledParts,
   { policy, instances }: { readonly policy: DecayPolicy; readonly instances: number },
@@ -50,7 +50,7 @@ export function checkParts(
   if (instances > INSTANCES_MAX) return [];
   const afterMin = AFTER_MIN[policy];
   return [
-    below('while it is away', away, AWAY_MIN[policy]),
+    below('while it is down', away, AWAY_MIN[policy]),
     ...(afterMin === undefined ? [] : [below(`in the ${AFTER_SECONDS} s after`, after, afterMin)]),
   ];
 }

@@ -1,5 +1,5 @@
-// How fleets are opened, for each way of sharing. A Redis that was named must answer before anything runs:
-// nobody wants to hear after a minute that it does not.
+// How fleets are opened, for each way of sharing. A given Redis must answer before anything runs, so that a
+// failure is not reported only after a minute.
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { type OpenFleet, openIsolatedFleet } from '@syncline/fair/testing';

@@ -7,7 +7,7 @@ import { type FleetSettings, type OpenFleet, openLockstepFleet } from '@syncline
 import { type Clock, createSystemClock, SynclineError } from '@syncline/kernel';
 import { waitUntil } from './wait-until.js';
 
-/** Each run has a name of its own; Redis forgets it after three windows, a quarter of an hour. */
+/** Each run has its own name; its keys expire after three windows, a quarter of an hour. */
 export function redisFleets(url: string): OpenFleet {
   return async (settings) => {
     const tracker = `eval-${randomUUID()}`;
@@ -41,6 +41,6 @@ function networkClock({ clock }: FleetSettings): Clock {
 export function cannotShare(url: string, cause: unknown): SynclineError {
   const { host } = new URL(url);
   const reason = cause instanceof Error ? cause.message.replace(/\.$/, '') : String(cause);
-  const text = `cannot share through Redis at ${host} (${reason}). Check that it runs, is 6.2 or newer and takes the user and password of --redis-url.`;
+  const text = `cannot share through Redis at ${host} (${reason}). Check that it is running, is version 6.2 or newer, and accepts the user and password in --redis-url.`;
   return new SynclineError('unavailable', text, { cause });
 }

@@ -7,7 +7,7 @@ import { startRedisProcess } from './redis-process.js';
 let directory = '';
 let program = '';
 
-/** A Redis that starts for ever, and says as which process. */
+/** A Redis that never finishes starting, and records its process id. */
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'syncline-redis-'));
   program = join(directory, 'redis-server');
@@ -16,7 +16,7 @@ beforeEach(() => {
 
 afterEach(() => rmSync(directory, { recursive: true }));
 
-test('a Redis that is not ready in time is told, and ended', async () => {
+test('a Redis that is not ready in time is reported, and ended', async () => {
   await expect(startRedisProcess({ program, timeoutMs: 500 })).rejects.toMatchObject({
     code: 'unavailable',
     message: expect.stringMatching(/^cannot start redis-server \(it was not ready in time\)/),
@@ -25,7 +25,7 @@ test('a Redis that is not ready in time is told, and ended', async () => {
   expect(() => process.kill(pid, 0)).toThrow('ESRCH');
 });
 
-test('a signal ends the wait at once, and leaves no listener behind', async () => {
+test('a signal ends the wait immediately, and leaves no listener behind', async () => {
   const before = process.listenerCount('exit');
   const stop = new AbortController();
   const started = startRedisProcess({ program, signal: stop.signal });
@@ -34,7 +34,7 @@ test('a signal ends the wait at once, and leaves no listener behind', async () =
   expect(process.listenerCount('exit')).toBe(before);
 });
 
-test('a program that is not there, or refuses, is told with the reason', async () => {
+test('a program that is missing, or fails, is reported with the reason', async () => {
   const missing = join(directory, 'no-such-program');
   await expect(startRedisProcess({ program: missing })).rejects.toThrow(/ENOENT.*Install Redis/);
   await expect(startRedisProcess({ program: process.execPath })).rejects.toThrow(/cannot start/);

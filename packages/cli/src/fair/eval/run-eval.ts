@@ -64,7 +64,7 @@ async function runScenarios(shell: EvalShell): Promise<readonly GateReport[]> {
   }
   if (plan.picture) {
     writePicture(plan.picture, results);
-    say(world, `The picture is in ${plan.picture.file}`);
+    say(world, `Chart written to ${plan.picture.file}`);
   }
   return results.map(checkScenario);
 }
@@ -139,12 +139,12 @@ function print(
 function tellGates(world: CliWorld, reports: readonly GateReport[]): void {
   const checked = reports.reduce((sum, report) => sum + report.checked, 0);
   const failures = reports.flatMap((report) => report.failures);
-  for (const failure of failures) say(world, `Below its gate: ${failure}`);
+  for (const failure of failures) say(world, `Threshold missed: ${failure}`);
   if (failures.length > 0)
     throw new SynclineError(
       'limit-exceeded',
-      `${failures.length} of ${checked} gates are not met.`,
+      `${failures.length} of ${checked} thresholds were missed.`,
     );
-  const all = checked === 1 ? 'The gate is met.' : `All ${checked} gates are met.`;
-  say(world, checked === 0 ? 'Nothing that was evaluated has a gate.' : all);
+  const all = checked === 1 ? 'The threshold was met.' : `All ${checked} thresholds were met.`;
+  say(world, checked === 0 ? 'None of these results has a threshold.' : all);
 }

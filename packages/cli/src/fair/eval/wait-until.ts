@@ -10,7 +10,7 @@ export async function waitUntil(condition: () => boolean, what: string): Promise
   const deadlineMs = performance.now() + PATIENCE_MS;
   while (!condition()) {
     if (performance.now() > deadlineMs) {
-      const text = `waited ${PATIENCE_MS / 1_000} s in vain for ${what}.`;
+      const text = `timed out after ${PATIENCE_MS / 1_000} s waiting for ${what}.`;
       throw new SynclineError('unavailable', text);
     }
     await setImmediate();

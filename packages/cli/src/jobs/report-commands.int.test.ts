@@ -1,0 +1,130 @@
+// `jobs set` and `jobs run` against a real server: what a shell script reports, and what becomes of its exit code.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type JobServer, openTasks, startJobServer } from '../testing/job-server.js';
+import { createTestWorld } from '../testing/test-world.js';
+
+let server: JobServer;
+beforeAll(async () => {
+  server = await startJobServer();
+});
+afterAll(() => server.stop());
+
+async function jobs(...args: readonly string[]) {
+  const world = createTestWorld();
+  const at = args.indexOf('--');
+  const [own, rest] = at === -1 ? [args, []] : [args.slice(0, at), args.slice(at)];
+  const exit = await world.run('jobs', ...own, '--url', server.url, ...rest);
+  return { exit, stdout: world.stdout(), stderr: world.stderr() };
+}
+
+const ingest = ['--task', '0', '--tag', 'ingest'];
+
+function stateOf(jobId: string) {
+  return server.store.getState(jobId, 0, 'ingest');
+}
+
+async function leaseOf(jobId: string): Promise<string | undefined> {
+  const events = server.store.subscribe(jobId, { scope: {}, include: ['lease'] });
+  let state: string | undefined;
+  for await (const event of events) {
+    if (event.kind === 'lease') ({ state } = event.lease);
+    if (event.kind === 'synced') break;
+  }
+  return state;
+}
+
+test('set: creates the job, and every kind of state has its words', async () => {
+  const first = await jobs('set', 'shell', '--tasks', '2', ...ingest, '--started');
+  expect(first).toMatchObject({ exit: 0, stderr: 'Task 0, ingest: running, version 1.\n' });
+  await jobs(
+    'set',
+    'shell',
+    ...ingest,
+    '--status',
+    '20',
+    '--progress',
+    '0.4',
+    '--message',
+    'page 4',
+  );
+  expect(await stateOf('shell')).toMatchObject({ status: 20, progress: 0.4, message: 'page 4' });
+  expect((await server.store.aggregate('shell', {})).percent).toBe(20);
+  await jobs('set', 'shell', ...ingest, '--progress', '0.5');
+  expect(await stateOf('shell')).toMatchObject({ status: 2, progress: 0.5, message: '' });
+  await jobs('set', 'shell', ...ingest, '--warning', 'slow');
+  expect(await stateOf('shell')).toMatchObject({ status: -2, message: '🟡 slow' });
+  await jobs('set', 'shell', ...ingest, '--error', 'disk full');
+  expect(await stateOf('shell')).toMatchObject({ status: -1, message: '🔴 disk full' });
+  const last = await jobs('set', 'shell', ...ingest, '--finished', '--json');
+  expect(JSON.parse(last.stdout)).toMatchObject({ statusClass: 'finished', version: 6 });
+  expect(await leaseOf('shell')).toBe('released');
+});
+
+test('set: what is wrong is said before anything is written', async () => {
+  const wrong: readonly (readonly [readonly string[], string])[] = [
+    [['shell', ...ingest], 'exactly one of'],
+    [['shell', ...ingest, '--started', '--finished'], 'exactly one of'],
+    [['shell', ...ingest, '--status', '1.5'], '--status is "1.5"'],
+    [['shell', ...ingest, '--started', '--progress', '40'], '--progress is "40"'],
+    [['shell', ...ingest, '--error', 'x', '--message', 'y'], 'remove --message'],
+    [['shell', '--tasks', 'two', ...ingest, '--started'], '--tasks is "two"'],
+    [['shell', '--task', '7', '--tag', 'a', '--started'], 'taskIndex'],
+  ];
+  const { revision } = (await server.store.getJob('shell')) ?? {};
+  for (const [args, said] of wrong) {
+    const { exit, stderr } = await jobs('set', ...args);
+    expect([exit, stderr]).toEqual([2, expect.stringContaining(said)]);
+  }
+  expect(await jobs('set', 'nobody', ...ingest, '--started')).toMatchObject({ exit: 4 });
+  expect((await server.store.getJob('shell'))?.revision).toBe(revision);
+});
+
+test('run: a command that ends well is finished, and its task released', async () => {
+  const { exit, stderr } = await jobs('run', 'cron', '--tasks', '1', ...ingest, '--', 'true');
+  expect([exit, stderr]).toEqual([0, '']);
+  expect(await stateOf('cron')).toMatchObject({ statusClass: 'finished', version: 2 });
+  expect(await leaseOf('cron')).toBe('released');
+});
+
+test('run: the exit code is passed on, and is the error', async () => {
+  const run = (...line: readonly string[]) =>
+    jobs('run', 'codes', '--tasks', '1', ...ingest, '--', ...line);
+  expect((await run('sh', '-c', 'exit 3')).exit).toBe(3);
+  expect(await stateOf('codes')).toMatchObject({ status: -1, message: '🔴 exit code 3' });
+  expect((await run('sh', '-c', 'kill -9 $$')).exit).toBe(137);
+  expect((await stateOf('codes'))?.message).toBe('🔴 ended by SIGKILL');
+  const { exit, stderr } = await jobs('run', 'codes', ...ingest, 'sh', '-c', 'exit 3');
+  expect([exit, stderr]).toEqual([2, expect.stringContaining('Put "--" before the command')]);
+  expect((await run('no-such-command')).exit).toBe(127);
+  expect((await stateOf('codes'))?.message).toContain('no-such-command could not be started');
+});
+
+test('run: signals go to the command', async () => {
+  const world = createTestWorld();
+  const line = ['run', 'stopped', '--tasks', '1', ...ingest, '--url', server.url];
+  const ended = world.run('jobs', ...line, '--', 'sleep', '60');
+  await expect.poll(async () => (await stateOf('stopped').catch(() => undefined))?.status).toBe(1);
+  world.send('SIGTERM');
+  expect(await ended).toBe(143);
+  expect((await stateOf('stopped'))?.message).toBe('🔴 ended by SIGTERM');
+});
+
+test('run: a command whose task was taken over keeps its exit code', async () => {
+  const world = createTestWorld();
+  const line = ['run', 'taken', '--tasks', '1', ...ingest, '--url', server.url];
+  const ended = world.run(
+    'jobs',
+    ...line,
+    '--',
+    'sh',
+    '-c',
+    'trap "exit 5" TERM; while :; do sleep 0.1; done',
+  );
+  await expect.poll(async () => (await stateOf('taken').catch(() => undefined))?.status).toBe(1);
+  const [other] = await openTasks(server.store, 'taken', 1);
+  await other?.setState({ tag: 'ingest', status: 30 });
+  world.send('SIGTERM');
+  expect(await ended).toBe(5);
+  expect(world.stderr()).toContain('could not report the end of the task to job taken');
+  expect((await stateOf('taken'))?.status).toBe(30);
+});

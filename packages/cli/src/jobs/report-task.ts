@@ -1,0 +1,90 @@
+// What `jobs set` and `jobs run` have in common: which task reports, and a manager that speaks for it over HTTP.
+import {
+  createJobManager,
+  type JobInfo,
+  type JobManager,
+  type JobStore,
+  type SetStateResult,
+  type TaskLease,
+} from '@syncline/jobs';
+import { SynclineError } from '@syncline/kernel';
+import type { Command } from 'commander';
+import type { CliWorld } from '../cli-world.js';
+import { fetchAnswer } from '../status/fetch-answer.js';
+import { type StatusTarget, statusTarget } from '../status/status-target.js';
+import { isCreation, isJobAnswer, isLeaseAnswer, isWriteAnswer } from './job-answers.js';
+import { fetchJob, type JobCommandOptions, jobPath, taskIdOf } from './job-target.js';
+
+export interface ReportOptions extends JobCommandOptions {
+  readonly task: string;
+  readonly tag: string;
+  readonly tasks?: string;
+}
+
+export function addReportOptions(command: Command): Command {
+  return command
+    .requiredOption('--task <index>', 'Index of the task, counted from 0')
+    .requiredOption('--tag <tag>', 'Tag to report on')
+    .option('--tasks <count>', 'Number of tasks; creates the job if it does not exist');
+}
+
+/** Claims the task: whoever reported for it before is fenced. */
+export async function openReporter(
+  world: CliWorld,
+  jobId: string,
+  options: ReportOptions,
+): Promise<JobManager> {
+  const target = statusTarget(options, world.environment);
+  const taskIndex = taskIdOf(options.task);
+  const numTasks =
+    options.tasks === undefined
+      ? (await fetchJob(target, jobId, {})).job.numTasks
+      : countOf('--tasks', options.tasks);
+  return createJobManager({ store: httpTaskStore(target), jobId, taskIndex, numTasks });
+}
+
+function countOf(flag: string, text: string): number {
+  if (/^[1-9]\d{0,5}$/.test(text)) return Number(text);
+  const shown = JSON.stringify(text.slice(0, 100));
+  throw new SynclineError('invalid-argument', `${flag} is ${shown}; expected an integer from 1.`);
+}
+
+type TaskStore = Pick<JobStore, 'capabilities' | 'createJob' | 'getJob' | 'lease' | 'setState'>;
+
+/**
+ * The jobs of a server over its HTTP interface, as far as a manager needs them to report for one task. The manager brings
+ * retries, heartbeats, messages and fencing.
+ */
+function httpTaskStore(target: StatusTarget): JobStore {
+  const taskPath = (jobId: string, taskId: number, rest: string) =>
+    `${jobPath(jobId)}/tasks/${taskId}/${rest}`;
+  const store: TaskStore = {
+    capabilities: {
+      history: 'all',
+      reads: 'linearizable',
+      durability: 'synced',
+      lost: 'store',
+    },
+    async createJob({ jobId, ...body }) {
+      return fetchAnswer(target, jobPath(jobId), isCreation, { method: 'PUT', body });
+    },
+    async getJob(jobId): Promise<JobInfo | undefined> {
+      try {
+        return (await fetchAnswer(target, jobPath(jobId), isJobAnswer)).job;
+      } catch (thrown) {
+        if (thrown instanceof SynclineError && thrown.code === 'not-found') return undefined;
+        throw thrown;
+      }
+    },
+    async lease({ jobId, taskId, action, ttlMs, holder, incarnation, epoch }): Promise<TaskLease> {
+      const body = action === 'claim' ? { incarnation, ttlMs, holder } : { incarnation, epoch };
+      const path = taskPath(jobId, taskId, action);
+      return (await fetchAnswer(target, path, isLeaseAnswer, { method: 'POST', body })).lease;
+    },
+    async setState({ jobId, taskId, tag, ...body }): Promise<SetStateResult> {
+      const path = taskPath(jobId, taskId, `tags/${encodeURIComponent(tag)}`);
+      return fetchAnswer(target, path, isWriteAnswer, { method: 'PUT', body });
+    },
+  };
+  return store as JobStore; // a manager that only writes asks for no more
+}

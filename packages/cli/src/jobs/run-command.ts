@@ -1,0 +1,103 @@
+// `syncline jobs run JOB … -- command`: reports a command as a task of a job, from its start to its exit code.
+//
+// The command has our terminal and our signals. Its lease is renewed while it runs, so that a machine that dies shows as
+// a lost task. Its exit code is ours: a cron job or a pipeline sees no difference.
+import { spawn } from 'node:child_process';
+import { constants } from 'node:os';
+import type { JobManager } from '@syncline/jobs';
+import { SynclineError } from '@syncline/kernel';
+import type { Command } from 'commander';
+import { type CliWorld, say } from '../cli-world.js';
+import { CommandExit } from '../command-exit.js';
+import { addExamples } from '../examples.js';
+import { printable } from '../printable.js';
+import { addServerOptions } from './job-target.js';
+import { addReportOptions, openReporter, type ReportOptions } from './report-task.js';
+
+const NOT_FOUND = 127;
+const NOT_RUNNABLE = 126;
+const KILLED = 128;
+
+interface Ended {
+  readonly code: number;
+  /** Why it counts as failed. */
+  readonly failure: string | undefined;
+}
+
+export function addRunCommand(jobs: Command, world: CliWorld): void {
+  const command = jobs
+    .command('run <job> <command...>')
+    .description('Run a command and report it as a task');
+  addExamples(command, [
+    [
+      'syncline jobs run nightly-42 --tasks 1 --task 0 --tag load -- ./load.sh',
+      'for example in a crontab',
+    ],
+    ['syncline jobs run backup --task 2 --tag copy -- rsync -a src dst', 'one of several tasks'],
+  ]);
+  addReportOptions(command);
+  addServerOptions(
+    command,
+    'Accepted for consistency; has no effect, since the output is that of the command',
+  );
+  command
+    .addHelpText('after', '\nThe exit code is that of the command, or 128 plus the signal number.')
+    .action((jobId: string, line: readonly string[], options: ReportOptions) =>
+      run(world, { jobId, line, options }),
+    );
+}
+
+async function run(
+  world: CliWorld,
+  {
+    jobId,
+    line,
+    options,
+  }: { readonly jobId: string; readonly line: readonly string[]; readonly options: ReportOptions },
+): Promise<void> {
+  const { tag } = options;
+  const job = await openReporter(world, jobId, options);
+  await job.setStarted({ tag });
+  const { code, failure } = await execute(world, line);
+  try {
+    await (failure === undefined ? job.setFinished({ tag }) : job.setError(failure, { tag }));
+    await job.close();
+  } catch (thrown) {
+    tellUnreported(world, job, thrown);
+  }
+  if (code !== 0) throw new CommandExit(code);
+}
+
+function execute(world: CliWorld, [command = '', ...args]: readonly string[]): Promise<Ended> {
+  return new Promise((resolve) => {
+    const child = spawn(command, args, { stdio: 'inherit' });
+    world.onStopEvent((event) => {
+      // A terminal sends Ctrl-C to the command as well.
+      const hasHeard = event === 'SIGINT' && world.stderr.isTTY === true;
+      if (!hasHeard) child.kill(event === 'disconnect' ? 'SIGTERM' : event);
+    });
+    child.once('error', (error: NodeJS.ErrnoException) => {
+      const code = error.code === 'ENOENT' ? NOT_FOUND : NOT_RUNNABLE;
+      say(
+        world,
+        `syncline: ${printable(command)} could not be started: ${printable(error.message)}`,
+      );
+      resolve({ code, failure: `${command} could not be started: ${error.message}` });
+    });
+    child.once('exit', (code, signal) => {
+      if (signal !== null)
+        resolve({ code: KILLED + constants.signals[signal], failure: `ended by ${signal}` });
+      else if (code === 0) resolve({ code, failure: undefined });
+      else resolve({ code: code ?? 1, failure: `exit code ${code}` });
+    });
+  });
+}
+
+/** The command has done its work, whatever became of the report. */
+function tellUnreported(world: CliWorld, { info }: JobManager, thrown: unknown): void {
+  const { message } = SynclineError.from(thrown);
+  say(
+    world,
+    `syncline: could not report the end of the task to job ${info.jobId}: ${printable(message)}`,
+  );
+}

@@ -1,4 +1,4 @@
-// How the page is built: everything into files of its own, because the server's policy allows nothing inline.
+// How the page is built: everything into separate files, because the server's policy allows nothing inline.
 import { defineConfig } from 'vite';
 
 export default defineConfig({

@@ -39,6 +39,13 @@ export function App() {
   useEffect(() => {
     document.title = `${titleOf(route)} · Syncline`;
   }, [route]);
+  const shown = useRef(place);
+  useEffect(() => {
+    if (shown.current === place) return;
+    shown.current = place;
+    // The link that was followed is gone: Tab continues in the new view, and a screen reader reads it.
+    document.getElementById('content')?.focus({ preventScroll: true });
+  }, [place]);
   const isLost = connection.phase === 'lost';
   return (
     <ServerClock.Provider value={clockOffset(connection)}>
@@ -84,7 +91,7 @@ function Content({
 }) {
   if (route.view === 'unknown') {
     return (
-      <Empty title="There is no such page">
+      <Empty title="Page not found">
         <p>
           <a href="/">Go to the overview</a>
         </p>
@@ -119,7 +126,7 @@ function titleOf(route: Route): string {
   return SECTIONS.find(({ view }) => view === route.view)?.title ?? 'Not found';
 }
 
-/** Links within the page need no reload. Modified clicks do what they always do. */
+/** Links within the page need no reload. Modified clicks keep their usual meaning. */
 function followLink(event: MouseEvent): void {
   const link = event.target instanceof Element ? event.target.closest('a') : null;
   if (link?.target !== '' || link.origin !== location.origin) return;
@@ -164,7 +171,7 @@ function Sidebar({ section, onHelp }: { readonly section: string; readonly onHel
   );
 }
 
-/** Whether what is on screen is of now, in words. */
+/** Whether the data on screen is current, in words. */
 function Freshness({ connection }: { readonly connection: Connection }) {
   const now = useNow();
   const { phase, receivedAtMs } = connection;
@@ -198,8 +205,8 @@ function LostBanner(props: {
         <strong>No connection to {location.host}</strong> since {formatTime(lostAtMs)} (
         {formatDuration(Math.max(0, now - lostAtMs))}): {problem}. Tried{' '}
         {attempts === 1 ? 'once' : `${attempts} times`}.
-        {props.hasPicture && ` What you see is from ${formatTime(receivedAtMs)}.`} This page returns
-        by itself.
+        {props.hasPicture && ` This data is from ${formatTime(receivedAtMs)}.`} This page returns by
+        itself.
       </div>
       <button type="button" onClick={props.onRetry}>
         Retry now
@@ -269,16 +276,14 @@ function ThemeButton() {
   );
 }
 
-/** Keys that work everywhere but in fields. */
+/** Keys that work everywhere except in input fields. */
 function useKeys(onHelp: () => void): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (event.metaKey || event.ctrlKey || event.altKey) return;
-      if (
-        event.target instanceof Element &&
-        event.target.closest('input, select, textarea, dialog')
-      )
-        return;
+      const { target } = event;
+      if (event.key === 'Escape' && target instanceof HTMLInputElement) target.blur();
+      if (target instanceof Element && target.closest('input, select, textarea, dialog')) return;
       const section = SECTIONS[Number(event.key) - 1];
       if (section !== undefined) navigate(parseRoute(section.path, ''));
       else if (event.key === '?') onHelp();
@@ -300,7 +305,7 @@ function HelpDialog({ dialog }: { readonly dialog: { current: HTMLDialogElement 
     ['/', 'Search'],
     ['← ↑ → ↓', 'Move through the grid of a job'],
     ['PgUp PgDn', 'Move by a line of the grid'],
-    ['Esc', 'Leave a cell or a dialog'],
+    ['Esc', 'Leave a cell, the search or a dialog'],
     ['?', 'This list'],
   ] as const;
   return (

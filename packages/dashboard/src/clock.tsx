@@ -8,7 +8,7 @@ const TICK_MS = 1_000;
 const listeners = new Set<() => void>();
 let timer: ReturnType<typeof setInterval> | undefined;
 
-/** The time of this machine, renewed every second. */
+/** The time of this machine, updated every second. */
 export function useNow(): number {
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {
@@ -34,7 +34,7 @@ export function clockOffset({ serverAtMs, receivedAtMs }: Connection): number {
   return receivedAtMs === 0 ? 0 : serverAtMs - receivedAtMs;
 }
 
-/** How long ago a moment of the server was, as it grows. */
+/** The age of a moment on the server's clock, updated as time passes. */
 export function Age({ atMs }: { readonly atMs: number }) {
   const now = useNow() + useContext(ServerClock);
   return (

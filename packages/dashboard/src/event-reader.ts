@@ -5,7 +5,7 @@ export interface ReceivedEvent {
   readonly data: string;
 }
 
-/** Calls back for each event, and with undefined for each comment: both show that the server is there. */
+/** Calls back for each event, and with undefined for each comment: both show that the server is alive. */
 export async function readEvents(
   body: ReadableStream<Uint8Array>,
   onEvent: (event: ReceivedEvent | undefined) => void,
@@ -23,7 +23,7 @@ export async function readEvents(
   }
 }
 
-/** Our server sends one line per field, a space after the colon, and `\n` alone. */
+/** Our server sends one line per field, with a space after the colon, and plain `\n` line ends. */
 function parseBlock(block: string): ReceivedEvent | undefined {
   let event = '';
   let data = '';

@@ -1,5 +1,5 @@
-// Numbers, ages and names as people read them. Names come from clients: they are data, never markup, and
-// characters that would hide or reorder text are shown as what they are.
+// Numbers, ages and names in readable form. Names come from clients: they are data, never markup, and characters that
+// would hide or reorder text are made visible.
 
 const UNITS = ['B', 'KB', 'MB', 'GB', 'TB'] as const;
 
@@ -7,7 +7,7 @@ export function formatCount(value: number): string {
   return value.toLocaleString('en-US', { maximumFractionDigits: value < 10 ? 1 : 0 });
 }
 
-/** Short, for places with little room: 12.4k. */
+/** Short, for places with little space: 12.4k. */
 export function formatShort(value: number): string {
   if (value < 10_000) return formatCount(value);
   if (value < 1_000_000) return `${trim(value / 1_000)}k`;
@@ -41,6 +41,12 @@ export function formatAge(ms: number): string {
   return ms < 1_000 ? 'now' : `${formatDuration(Math.floor(ms / 1_000) * 1_000)} ago`;
 }
 
+/** How far a peer is behind: `0 ops`, or `1 op, 36 ms`. */
+export function formatLag(operations: number, ms: number): string {
+  if (operations === 0) return '0 ops';
+  return `${formatShort(operations)} ${operations === 1 ? 'op' : 'ops'}, ${formatDuration(ms)}`;
+}
+
 export function formatTime(atMs: number): string {
   return new Date(atMs).toLocaleTimeString('en-GB');
 }
@@ -52,13 +58,19 @@ export function formatDateTime(atMs: number): string {
     .replace(/\.\d+Z$/, ' UTC');
 }
 
-/** Cut, not rounded: 100 only when all is done. */
+/** Truncated, not rounded: 100 only when everything is done. */
 export function formatPercent(done: number, total: number): string {
   if (total === 0) return '0%';
   return `${Math.floor((1_000 * done) / total) / 10}%`;
 }
 
-/** Controls, invisible and reordering characters as visible marks. Joiners stay: scripts and emoji need them. */
+/** Counts finished cells fully and the others by their progress: 100% only when all are finished. */
+export function formatProgress(finished: number, partly: number, total: number): string {
+  if (finished === total) return formatPercent(finished, total);
+  return formatPercent(Math.min(finished + partly, total * 0.999), total);
+}
+
+/** Shows control, invisible and reordering characters as visible marks. Joiners stay: scripts and emoji need them. */
 export function visible(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (character) => {
     const code = character.codePointAt(0) ?? 0;

@@ -1,4 +1,4 @@
-// A job as the page holds it: a byte per cell, changed in place by deltas, so that a hundred thousand cells with a
+// A job as the page stores it: a byte per cell, changed in place by deltas, so that a hundred thousand cells with a
 // thousand changes a second cost neither copies nor garbage.
 import type { PictureBuilder } from './live.js';
 import type { JobInfoPicture } from './pictures.js';
@@ -23,7 +23,12 @@ interface JobHead {
   readonly lostTasks: number;
   readonly heldTasks: number;
   readonly changesPerSecond: number;
-  readonly tags: readonly { readonly tag: string; readonly counts: readonly number[] }[];
+  readonly tags: readonly {
+    readonly tag: string;
+    readonly counts: readonly number[];
+    /** The sum of the progress of its unfinished cells, each from 0 to 1. */
+    readonly partly: number;
+  }[];
 }
 
 export interface JobPicture extends JobHead {
@@ -33,7 +38,7 @@ export interface JobPicture extends JobHead {
   readonly cells: ReadonlyMap<string, Uint8Array>;
   /** The newest last. */
   readonly recent: readonly GridChange[];
-  /** Time in ms, then how many cells of each class; one per second. */
+  /** Time in ms, then the number of cells of each class; one entry per second. */
   readonly history: readonly (readonly number[])[];
 }
 
@@ -80,7 +85,7 @@ export const jobPictureBuilder: PictureBuilder<unknown> = {
   },
 };
 
-/** How many cells are of each class. */
+/** The number of cells of each class. */
 export function totalsOf({ tags }: Pick<JobHead, 'tags'>): readonly number[] {
   return [0, 1, 2, 3, 4].map((at) => tags.reduce((sum, { counts }) => sum + (counts[at] ?? 0), 0));
 }

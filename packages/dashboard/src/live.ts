@@ -1,9 +1,9 @@
-// The one event stream of this page: opened for the view on screen, reopened by itself when it is lost.
+// The single event stream of this page: opened for the view on screen, and reopened automatically when it is lost.
 //
 //   connecting ─▶ live ─▶ lost ─▶ live …       denied: a token is needed       refused: the view does not exist
 //
-// While it is lost the last picture stays, with the time it is from. A stream on which nothing came for
-// SILENCE_MS is dead even if the connection still stands: the server says something every second.
+// While it is lost the last picture stays, with its time. A stream that has been silent for SILENCE_MS is dead even
+// if the connection is still open: the server sends something every second.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { type ReceivedEvent, readEvents } from './event-reader.js';
 import { request, ServerProblem, storedToken } from './server.js';
@@ -13,26 +13,26 @@ const RETRY_MS = [250, 500, 1_000, 2_000, 3_000, 5_000] as const;
 
 export interface Connection {
   readonly phase: 'connecting' | 'live' | 'lost' | 'denied' | 'refused';
-  /** Since when it is lost, by the clock of this machine. */
+  /** When it was lost, by the clock of this machine. */
   readonly lostAtMs: number;
   readonly attempts: number;
   readonly problem: string;
-  /** When the last event came; 0 before the first of this view. */
+  /** When the last event arrived; 0 before the first of this view. */
   readonly receivedAtMs: number;
-  /** What the server's clock said then. */
+  /** The server's clock at that time. */
   readonly serverAtMs: number;
-  /** A token was sent, and was not the right one. */
+  /** A token was sent, and it was wrong. */
   readonly isTokenWrong: boolean;
 }
 
-/** What a view makes of the events. `body` and `delta` are what the server's source sent. */
+/** Builds the picture of a view from the events. `body` and `delta` are what the server's source sent. */
 export interface PictureBuilder<T> {
-  /** All parts have come. */
+  /** Called when all parts have arrived. */
   whole(parts: readonly unknown[]): T;
   delta(picture: T, delta: unknown): T;
 }
 
-/** Snapshots: one part is everything. */
+/** Snapshots: a single part contains everything. */
 export const wholePicture: PictureBuilder<unknown> = {
   whole: ([body]) => body,
   delta: (picture) => picture,
@@ -50,12 +50,15 @@ const START: Connection = {
 
 export interface Live {
   readonly connection: Connection;
-  /** Undefined until the whole picture of this view has come. */
+  /** Undefined until the complete picture of this view has arrived. */
   readonly picture: unknown;
   retry(): void;
 }
 
-/** While `place` stays the same, the last picture is kept until the first of a new query has come: typing goes on. */
+/**
+ * While `place` stays the same, the last picture is kept until the first one of a new query arrives, so that typing
+ * is not interrupted.
+ */
 export function useLive(
   query: string | undefined,
   place: string,
@@ -127,7 +130,7 @@ class LiveStream {
     try {
       this.#expectMore(abort);
       const response = await request(`/api/live${this.#query}`, { signal: abort.signal });
-      if (response.body === null) throw new TypeError('the answer has no body');
+      if (response.body === null) throw new TypeError('the response has no body');
       await readEvents(response.body, (event) => {
         if (abort.signal.aborted) return;
         this.#expectMore(abort);
@@ -180,7 +183,7 @@ class LiveStream {
       phase: isRefused ? 'refused' : 'lost',
       lostAtMs: before.phase === 'lost' ? before.lostAtMs : Date.now(),
       attempts,
-      problem: isSilent ? `nothing came for ${SILENCE_MS / 1_000} s` : problemOf(thrown),
+      problem: isSilent ? `no data for ${SILENCE_MS / 1_000} s` : problemOf(thrown),
     });
     const waitMs = RETRY_MS[Math.min(attempts, RETRY_MS.length) - 1] ?? 5_000;
     this.#retry = setTimeout(() => void this.#run(), waitMs);

@@ -1,4 +1,4 @@
-// Small pieces that all views share: status marks, names, cards, bars and sparklines.
+// Components that all views share: status marks, names, cards, bars and sparklines.
 //
 // A status is never shown by colour alone: each has a shape and a word.
 import type { ComponentChildren } from 'preact';
@@ -37,7 +37,7 @@ export function Badge({
   );
 }
 
-/** A name that a client chose: isolated, on one line, whole in the tooltip. */
+/** A name that a client chose: isolated, on one line, with its full text in the tooltip. */
 export function Name({ text }: { readonly text: string }) {
   const shown = visible(text);
   return (
@@ -139,10 +139,27 @@ export const CLASS_TONES = [
   'bad',
 ] as const satisfies readonly Tone[];
 
-/** Counts by class, in the order of CLASS_NAMES. The most severe comes first in the bar. */
-export function ProgressBar({ counts }: { readonly counts: readonly number[] }) {
+/**
+ * Counts by class, in the order of CLASS_NAMES. The most severe comes first in the bar. `partly` is the progress of
+ * the unfinished cells: it extends the finished part.
+ */
+export function ProgressBar({
+  counts,
+  partly = 0,
+}: {
+  readonly counts: readonly number[];
+  readonly partly?: number;
+}) {
   const total = counts.reduce((sum, count) => sum + count, 0);
-  const order = [2, 1, 3, 4, 0];
+  const widths = [...counts];
+  let left = partly;
+  for (const at of [1, 3, 4, 0]) {
+    const part = Math.min(left, widths[at] ?? 0);
+    widths[at] = (widths[at] ?? 0) - part;
+    left -= part;
+  }
+  widths[2] = (widths[2] ?? 0) + partly - left;
+  const order = [2, 1, 3, 4, 0].filter((at) => (widths[at] ?? 0) > 0);
   const words = order
     .filter((at) => (counts[at] ?? 0) > 0)
     .map((at) => `${formatCount(counts[at] ?? 0)} ${CLASS_NAMES[at]}`)
@@ -153,7 +170,7 @@ export function ProgressBar({ counts }: { readonly counts: readonly number[] }) 
         <span
           key={at}
           class={`bar-part bar-${CLASS_IDS[at]}`}
-          style={{ width: `${total === 0 ? 0 : (100 * (counts[at] ?? 0)) / total}%` }}
+          style={{ width: `${(100 * (widths[at] ?? 0)) / total}%` }}
         />
       ))}
     </div>

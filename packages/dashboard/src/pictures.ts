@@ -122,6 +122,7 @@ export interface JobsPicture {
   readonly jobs: readonly {
     readonly job: JobInfoPicture;
     readonly cells: CountsPicture;
+    readonly percent: number;
     readonly lostTasks: number;
   }[];
   readonly damaged: readonly string[];
@@ -167,6 +168,7 @@ export interface SetsPicture {
 export interface PullPicture {
   readonly trigger: string;
   readonly outcome: string;
+  readonly isEqual: boolean;
   readonly endedAtMs: number;
   readonly tookMs: number;
   readonly bytes: number;

@@ -1,4 +1,4 @@
-// A URL for every view, and what each asks the server for.
+// A URL for every view, and the data that each requests from the server.
 //
 //   /  /fair?tracker=  /jobs?q=&worst=  /jobs/ID?task=&tag=  /sets?from=  /sets/ID?from=  /streams
 import { useEffect, useState } from 'preact/hooks';
@@ -89,7 +89,7 @@ export function liveQueryOf(route: Route): string | undefined {
 
 const CHANGED = 'syncline:route';
 
-/** `replace` for what the Back button should not step through, such as each letter of a search. */
+/** `replace` for changes that the Back button should not step through, such as each letter of a search. */
 export function navigate(route: Route, how: 'push' | 'replace' = 'push'): void {
   const path = pathOf(route);
   if (how === 'push') history.pushState(null, '', path);

@@ -1,6 +1,6 @@
-// Requests to the page's own server, with the token that this tab was given.
+// Requests to the page's own server, with the token entered in this tab.
 //
-// The token is kept for the tab only: sessionStorage ends with it and is not shared with other tabs.
+// The token is kept for this tab only: sessionStorage ends with the tab and is not shared with others.
 
 const TOKEN_KEY = 'syncline-token';
 
@@ -13,7 +13,7 @@ export function storeToken(token: string): void {
   else sessionStorage.setItem(TOKEN_KEY, token);
 }
 
-/** What the server answered instead of data. */
+/** An error response of the server. */
 export class ServerProblem extends Error {
   readonly status: number;
 
@@ -23,7 +23,7 @@ export class ServerProblem extends Error {
   }
 }
 
-/** Rejects with ServerProblem for an answer that is not a success, with TypeError when there is none. */
+/** Rejects with ServerProblem for an error response, and with TypeError if there is no response. */
 export async function request(
   path: string,
   options: { readonly method?: 'GET' | 'DELETE'; readonly signal?: AbortSignal } = {},
@@ -44,7 +44,7 @@ async function detailOf(response: Response): Promise<string> {
     const { detail } = (await response.json()) as { readonly detail?: unknown };
     if (typeof detail === 'string') return detail;
   } catch {
-    // a proxy's page
+    // an error page from a proxy
   }
-  return `the server answered HTTP ${response.status}`;
+  return `the server responded with HTTP ${response.status}`;
 }

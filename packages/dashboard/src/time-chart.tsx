@@ -1,5 +1,5 @@
-// A chart over time, drawn by uPlot. It is redrawn when the data grows or the theme changes, and its last values
-// are in the text below it for those who cannot see it.
+// A chart over time, drawn by uPlot. It is redrawn when the data grows or the theme changes, and its last values are
+// repeated in the text below it, for screen readers.
 import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 import { formatShort } from './format.js';
@@ -88,7 +88,7 @@ function optionsOf(
     height,
     legend: { show: false },
     cursor: { show: false },
-    padding: [8, 28, 0, 0], // room for half of the last time
+    padding: [8, 28, 0, 0], // space for half of the last time label
     scales: { y: { range: (_, __, max) => [0, Math.max(1, max * 1.1)] } },
     axes: [
       {
@@ -98,7 +98,14 @@ function optionsOf(
         incrs: [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 3_600],
         values: (_, splits) => splits.map((at) => new Date(at * 1_000).toLocaleTimeString('en-GB')),
       },
-      { ...axis, size: 46, values: (_, splits) => splits.map(formatShort) },
+      {
+        ...axis,
+        size: 46,
+        incrs: [1, 2, 5]
+          .flatMap((step) => [0, 1, 2, 3, 4, 5, 6, 7, 8].map((zeros) => step * 10 ** zeros))
+          .sort((a, b) => a - b),
+        values: (_, splits) => splits.map(formatShort),
+      },
     ],
     series: [
       {},

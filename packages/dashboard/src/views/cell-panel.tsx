@@ -1,7 +1,7 @@
-// The chosen cell: its state, the lease of its task, its changes, and the raw JSON.
+// The selected cell: its state, the lease of its task, its changes, and the raw JSON.
 import { useContext, useEffect, useState } from 'preact/hooks';
 import { Age, ServerClock, useNow } from '../clock.js';
-import { formatCount, formatDuration, visible } from '../format.js';
+import { formatCount, formatDuration, formatPercent, visible } from '../format.js';
 import type { GridChange } from '../job-picture.js';
 import { Badge, Card, CLASS_NAMES, CLASS_TONES, Facts, Name } from '../marks.js';
 import { request } from '../server.js';
@@ -22,6 +22,7 @@ interface Cell {
     readonly status: number;
     readonly statusClass: string;
     readonly message: string;
+    readonly progress?: number;
     readonly timestampMs: number;
     readonly version: number;
     readonly revision: number;
@@ -40,9 +41,23 @@ export interface CellPanelProps {
   readonly job: string;
   readonly task: number;
   readonly tag: string;
-  /** Of the job: the cell is asked for again when it rises. */
+  /** The revision of the job: the cell is fetched again when it increases. */
   readonly revision: number;
   readonly onClose: () => void;
+}
+
+function factsOf(cell: Cell | undefined) {
+  const state = cell?.state;
+  return [
+    ['Status', state === undefined ? 'never written' : formatCount(state.status)],
+    ...(state?.progress === undefined
+      ? []
+      : [['Progress', formatPercent(state.progress, 1)] as const]),
+    ['Version', formatCount(state?.version ?? 0)],
+    ['Revision', formatCount(state?.revision ?? 0)],
+    ['Written', state === undefined ? 'never' : <Age key="age" atMs={state.timestampMs} />],
+    ['Lease', <Lease key="lease" lease={cell?.lease} />],
+  ] as const;
 }
 
 export function CellPanel({ job, task, tag, revision, onClose }: CellPanelProps) {
@@ -94,15 +109,7 @@ export function CellPanel({ job, task, tag, revision, onClose }: CellPanelProps)
       {state?.message !== undefined && state.message !== '' && (
         <p class="message">{visible(state.message)}</p>
       )}
-      <Facts
-        items={[
-          ['Status', state === undefined ? 'never written' : formatCount(state.status)],
-          ['Version', formatCount(state?.version ?? 0)],
-          ['Revision', formatCount(state?.revision ?? 0)],
-          ['Written', state === undefined ? 'never' : <Age key="age" atMs={state.timestampMs} />],
-          ['Lease', <Lease key="lease" lease={cell?.lease} />],
-        ]}
-      />
+      <Facts items={factsOf(cell)} />
       {cell !== undefined && cell.recent.length > 0 && (
         <>
           <h3>Changes</h3>
@@ -146,7 +153,7 @@ function Lease({ lease }: { readonly lease: Cell['lease'] }) {
   );
 }
 
-/** What the server still knows, what we saw before, and the present state, each revision once. */
+/** What the server still has, what we saw before, and the current state, each revision once. */
 function merged(before: readonly GridChange[], { recent, state }: Cell): readonly GridChange[] {
   const byRevision = new Map([...before, ...recent].map((change) => [change.revision, change]));
   if (state !== undefined && !byRevision.has(state.revision)) {

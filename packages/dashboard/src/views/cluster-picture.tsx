@@ -1,9 +1,9 @@
 // The cluster as this node sees it: itself in the middle, its peers around it, a link to each with lag, unacked
-// operations and the last repair. Others see their own links; open their pages for those.
+// operations and the last repair. Other nodes have their own links; open their pages for those.
 
 import { useContext } from 'preact/hooks';
 import { ServerClock, useNow } from '../clock.js';
-import { formatAge, formatBytes, formatDuration, formatShort } from '../format.js';
+import { formatAge, formatBytes, formatDuration, formatLag, formatShort } from '../format.js';
 import { Badge, type Tone } from '../marks.js';
 import type { PeerPicture, PullPicture, SetsPicture } from '../pictures.js';
 import { peerTone } from './overview.js';
@@ -42,7 +42,7 @@ export function ClusterPicture({ picture }: { readonly picture: SetsPicture }) {
         ))}
       </svg>
       {peers.length === 0 ? (
-        <p class="muted">This node is alone: nothing is replicated.</p>
+        <p class="muted">This node has no peers: nothing is replicated.</p>
       ) : (
         <LinksTable peers={peers} pulls={pulls} diverged={diverged} />
       )}
@@ -69,8 +69,8 @@ function Link({
   const y = (from.y + to.y) / 2;
   const text = isUp
     ? peer.lagOperations === 0
-      ? 'in step'
-      : `${formatShort(peer.lagOperations)} ops behind`
+      ? 'in sync'
+      : `${formatShort(peer.lagOperations)} behind`
     : `no link`;
   return (
     <g class={`link link-${peerTone(peer)}`}>
@@ -131,8 +131,7 @@ function LinksTable(props: {
                 <Badge tone={peerTone(peer)}>{peer.state}</Badge>
               </td>
               <td data-label="Lag" class="number">
-                {formatShort(peer.lagOperations)} ops
-                {peer.lagOperations > 0 && `, ${formatDuration(peer.lagMs)}`}
+                {formatLag(peer.lagOperations, peer.lagMs)}
               </td>
               <td data-label="Unacked" class="number">
                 {formatShort(peer.unackedOperations)}
@@ -154,7 +153,7 @@ function pullText(pull: PullPicture | undefined, nowMs: number): string {
   const age = formatAge(Math.max(0, nowMs - pull.endedAtMs));
   switch (pull.outcome) {
     case 'nothing':
-      return `nothing missing, ${age}`;
+      return pull.isEqual ? `digests equal, ${age}` : `nothing to pull, ${age}`;
     case 'applied':
       return `repaired with ${formatBytes(pull.bytes)} in ${formatDuration(pull.tookMs)}, ${age}`;
     case 'diverged':

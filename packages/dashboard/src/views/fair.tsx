@@ -1,4 +1,4 @@
-// Trackers, and the cells of one as a heat map that moves.
+// Trackers, and the cells of one as a live heat map.
 import { useEffect, useRef } from 'preact/hooks';
 import { formatCount, formatDuration, formatShort } from '../format.js';
 import { Badge, Card, Empty, Name } from '../marks.js';
@@ -95,7 +95,7 @@ function TrackersTable({ picture }: { readonly picture: FairPicture }) {
                   <Badge tone="warn">{tracker.streamsBehind} behind</Badge>
                 ) : (
                   <Badge tone={tracker.streams > 0 ? 'good' : 'idle'}>
-                    {tracker.streams > 0 ? 'in step' : 'no streams'}
+                    {tracker.streams > 0 ? 'in sync' : 'no streams'}
                   </Badge>
                 )}
               </td>
@@ -126,7 +126,7 @@ function Cells({
       aside={<HeatLegend />}
     >
       {cells.length === 0 ? (
-        <Empty title="All cells are cool: no caller is throttled" />
+        <Empty title="No caller is throttled" />
       ) : (
         <>
           <HeatMap cells={cells} tracker={tracker} />
@@ -273,7 +273,7 @@ function drawHeat(
     context.fillRect(0, row * ROW_HEIGHT + 2, width, ROW_HEIGHT - 4);
   const step = width / columns;
   const hot = style.getPropertyValue('--heat-1').trim();
-  // Cool ones first, so that a hot cell is never under its neighbour; taller for hot ones, not only darker.
+  // Cool cells first, so that a hot one is never hidden by its neighbour; hot ones are also taller, not only darker.
   for (const [, row, column, perMille] of cells.toReversed()) {
     const heat = perMille / 1_000;
     const height = (ROW_HEIGHT - 4) * Math.max(0.15, heat);

@@ -1,7 +1,7 @@
 // Tasks × tags on a canvas: tags are rows, tasks run to the right and wrap into lines.
 //
-// Only what is scrolled into sight is drawn, from ready-made pictures of the five cells, at most once per frame. So a
-// hundred thousand cells cost as little as what fits on the screen. Each class has a shape besides its colour.
+// Only the visible part is drawn, from prepared sprites of the five kinds of cells, at most once per frame. So a
+// hundred thousand cells cost as little as those that fit on the screen. Each class has a shape besides its colour.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { visible } from '../format.js';
 import type { JobPicture } from '../job-picture.js';
@@ -188,7 +188,7 @@ interface Drawn {
   readonly tags: readonly string[];
 }
 
-/** Draws at most once per frame, with what is the latest then. */
+/** Draws at most once per frame, with the latest data at that time. */
 class GridPainter {
   #frame = 0;
   #sprites: readonly HTMLCanvasElement[] = [];

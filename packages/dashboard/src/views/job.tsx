@@ -1,7 +1,7 @@
-// One job: how far it is, its grid, the chosen cell, and what happened lately.
+// One job: its progress, its grid, the selected cell, and the latest changes.
 import { useRef, useState } from 'preact/hooks';
 import { Age } from '../clock.js';
-import { formatCount, formatPercent, visible } from '../format.js';
+import { formatCount, formatProgress, visible } from '../format.js';
 import { type JobPicture, totalsOf } from '../job-picture.js';
 import {
   Badge,
@@ -33,6 +33,7 @@ export function JobView({
   const totals = totalsOf(picture);
   const [notStarted = 0, running = 0, finished = 0, warned = 0, failed = 0] = totals;
   const total = notStarted + running + finished + warned + failed;
+  const partly = picture.tags.reduce((sum, tag) => sum + tag.partly, 0);
   const counts = { notStarted, running, finished, warned, failed, total };
   const isDeleted = picture.isDeleted || picture.deletedAtMs !== undefined;
   const state = stateOf(counts, picture.lostTasks, isDeleted);
@@ -45,19 +46,19 @@ export function JobView({
         </p>
         <div class="job-title">
           <p class="big">
-            {formatPercent(finished, total)} <small>finished</small>
+            {formatProgress(finished, partly, total)} <small>done</small>
           </p>
           <Badge tone={state.tone}>{state.text}</Badge>
           {!picture.isSynced && <Badge tone="busy">loading</Badge>}
           {picture.staleSinceMs !== undefined && (
             <Badge tone="warn">
-              store out of reach since <Age atMs={picture.staleSinceMs} />
+              store lost <Age atMs={picture.staleSinceMs} />
             </Badge>
           )}
           <span class="grow" />
           {!isDeleted && <RemoveButton picture={picture} />}
         </div>
-        <ProgressBar counts={totals} />
+        <ProgressBar counts={totals} partly={partly} />
         <Facts
           items={[
             ['Tasks', formatCount(job.numTasks)],
@@ -151,20 +152,21 @@ function TagsTable({ picture }: { readonly picture: JobPicture }) {
           </tr>
         </thead>
         <tbody>
-          {picture.tags.map(({ tag, counts }) => (
+          {picture.tags.map(({ tag, counts, partly }) => (
             <tr key={tag}>
               <td data-label="Tag">
                 <Name text={tag} />
               </td>
               <td data-label="Progress" class="wide">
-                <ProgressBar counts={counts} />
+                <ProgressBar counts={counts} partly={partly} />
               </td>
               <td data-label="Failed" class="number">
                 {formatCount(counts[4] ?? 0)}
               </td>
               <td data-label="Done" class="number">
-                {formatPercent(
+                {formatProgress(
                   counts[2] ?? 0,
+                  partly,
                   counts.reduce((sum, count) => sum + count, 0),
                 )}
               </td>
@@ -183,7 +185,7 @@ function RecentChanges(props: {
   readonly onChoose: (task: number, tag: string) => void;
 }) {
   const { recent, job } = props.picture;
-  if (recent.length === 0) return <Empty title="Nothing has changed since this page was opened" />;
+  if (recent.length === 0) return <Empty title="No states written yet" />;
   return (
     <ol class="changes">
       {recent

@@ -1,7 +1,7 @@
 // The jobs of this node, searchable, with the progress of each.
 import { useEffect, useState } from 'preact/hooks';
 import { Age } from '../clock.js';
-import { formatCount, formatPercent, formatShort } from '../format.js';
+import { formatCount, formatShort } from '../format.js';
 import { Badge, Card, Empty, Name, ProgressBar, type Tone } from '../marks.js';
 import type { CountsPicture, JobsPicture } from '../pictures.js';
 import { navigate, pathOf, type Route } from '../route.js';
@@ -43,7 +43,7 @@ export function JobsView({ picture, route, serverAtMs }: JobsViewProps) {
       </Card>
       <Card title="Jobs" aside={<Filters route={route} />}>
         {picture.jobs.length === 0 && picture.damaged.length === 0 ? (
-          <Empty title={isFiltered ? 'No job matches' : 'No jobs yet'}>
+          <Empty title={isFiltered ? 'No matching jobs' : 'No jobs yet'}>
             <p>
               {isFiltered ? (
                 <a href="/jobs">Show all jobs</a>
@@ -109,7 +109,7 @@ function JobsTable({ picture }: { readonly picture: JobsPicture }) {
           </tr>
         </thead>
         <tbody>
-          {picture.jobs.map(({ job, cells, lostTasks }) => {
+          {picture.jobs.map(({ job, cells, percent, lostTasks }) => {
             const state = stateOf(cells, lostTasks, job.deletedAtMs !== undefined);
             return (
               <tr key={job.jobId}>
@@ -130,10 +130,11 @@ function JobsTable({ picture }: { readonly picture: JobsPicture }) {
                       cells.warned,
                       cells.failed,
                     ]}
+                    partly={(percent * cells.total) / 100 - cells.finished}
                   />
                 </td>
                 <td data-label="Done" class="number">
-                  {formatPercent(cells.finished, cells.total)}
+                  {percent}%
                 </td>
                 <td data-label="Tasks" class="number">
                   {formatShort(job.numTasks)}

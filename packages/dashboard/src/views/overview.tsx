@@ -1,6 +1,6 @@
 // The first view: problems first, then this node, each kind of state, and the peers.
 import { Age } from '../clock.js';
-import { formatBytes, formatCount, formatDuration, formatShort } from '../format.js';
+import { formatBytes, formatCount, formatDuration, formatLag, formatShort } from '../format.js';
 import { Badge, Card, Empty, Facts, Mark, Sparkline, type Tone } from '../marks.js';
 import type { OverviewPicture, PeerPicture, SlicePicture } from '../pictures.js';
 
@@ -23,7 +23,7 @@ export function OverviewView({ picture }: { readonly picture: OverviewPicture })
               {failing.map(({ name, reason, isFatal }) => (
                 <li key={name}>
                   <Badge tone="bad">{name}</Badge> {reason ?? 'not ready'}
-                  {isFatal && ' It lasts until a restart.'}
+                  {isFatal && ' It persists until a restart.'}
                 </li>
               ))}
               {badPeers.map((peer) => (
@@ -31,7 +31,7 @@ export function OverviewView({ picture }: { readonly picture: OverviewPicture })
                   <Badge tone={peerTone(peer)}>
                     node {peer.nodeId} {peer.state}
                   </Badge>{' '}
-                  since <Age atMs={peer.sinceMs} />
+                  <Age atMs={peer.sinceMs} />
                   {peer.lastError !== undefined && `: ${peer.lastError}`}
                 </li>
               ))}
@@ -57,7 +57,7 @@ export function OverviewView({ picture }: { readonly picture: OverviewPicture })
               ['Cluster', picture.clusterId],
               ['Version', `${picture.version} on Node ${picture.nodeVersion.replace(/^v/, '')}`],
               ['Up', <>{formatDuration(picture.uptimeMs)} </>],
-              ['Data', picture.dataDir ?? 'in memory, gone with the process'],
+              ['Data', picture.dataDir ?? 'in memory, lost on exit'],
               ...picture.listeners.map(
                 ({ listener, host, port }) => [listener.toUpperCase(), `${host}:${port}`] as const,
               ),
@@ -66,7 +66,7 @@ export function OverviewView({ picture }: { readonly picture: OverviewPicture })
         </Card>
         <Card title="Peers">
           {picture.peers.length === 0 ? (
-            <Empty title="This node is alone">
+            <Empty title="This node has no peers">
               <p>
                 <code>syncline dev -n 3</code> starts a cluster on this machine.
               </p>
@@ -113,7 +113,7 @@ export function OverviewView({ picture }: { readonly picture: OverviewPicture })
 function heroTitle({ nodeId, isReady }: OverviewPicture, problemsCount: number): string {
   if (!isReady) return `Node ${nodeId} is not ready`;
   if (problemsCount === 0) return `Node ${nodeId} is ready, nothing to report`;
-  return `Node ${nodeId} is ready, with ${problemsCount === 1 ? 'one remark' : `${problemsCount} remarks`}`;
+  return `Node ${nodeId} is ready, with ${problemsCount === 1 ? 'one warning' : `${problemsCount} warnings`}`;
 }
 
 const TITLES: Readonly<Record<string, string>> = {
@@ -157,7 +157,7 @@ function SliceCard({ slice }: { readonly slice: SlicePicture }) {
   );
 }
 
-/** The figures of a slice that say most, in the order of their weight. */
+/** The most important figures of a slice, in order of importance. */
 function factsOf({ name, details }: SlicePicture): readonly (readonly [string, string])[] {
   const number = (key: string) => {
     const value = details[key];
@@ -205,7 +205,6 @@ function PeersTable({ peers }: { readonly peers: readonly PeerPicture[] }) {
             <th>Node</th>
             <th>State</th>
             <th class="number">Lag</th>
-            <th class="number">Unacked</th>
             <th>Since</th>
           </tr>
         </thead>
@@ -222,11 +221,7 @@ function PeersTable({ peers }: { readonly peers: readonly PeerPicture[] }) {
                 <Badge tone={peerTone(peer)}>{peer.state}</Badge>
               </td>
               <td data-label="Lag" class="number">
-                {formatShort(peer.lagOperations)} ops
-                {peer.lagOperations > 0 && `, ${formatDuration(peer.lagMs)}`}
-              </td>
-              <td data-label="Unacked" class="number">
-                {formatShort(peer.unackedOperations)}
+                {formatLag(peer.lagOperations, peer.lagMs)}
               </td>
               <td data-label="Since">
                 <Age atMs={peer.sinceMs} />

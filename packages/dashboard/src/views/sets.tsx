@@ -69,9 +69,7 @@ export function SetsView({ picture, route, serverAtMs }: SetsViewProps) {
         }
       >
         {picture.list.length === 0 ? (
-          <Empty
-            title={picture.health === 'loading' ? 'The sets are being loaded' : 'No sets here'}
-          >
+          <Empty title={picture.health === 'loading' ? 'The sets are being loaded' : 'No sets'}>
             <p>
               <code>redis-cli -p 7402 SADD fruits apple pear</code> makes one.
             </p>
@@ -134,7 +132,7 @@ export function SetView(props: {
         <small>{picture.cardinality === 1 ? 'member' : 'members'}</small>
       </p>
       {picture.members.length === 0 ? (
-        <Empty title={picture.isLoading ? 'The sets are being loaded' : 'No members here'} />
+        <Empty title={picture.isLoading ? 'The sets are being loaded' : 'No members'} />
       ) : (
         <ul class="members">
           {picture.members.map((member) => (
@@ -174,7 +172,7 @@ function Pages(props: {
   );
 }
 
-/** Equal or not, at a glance. */
+/** Shows at a glance whether nodes are equal. */
 function Digest({ picture }: { readonly picture: SetsPicture }) {
   const { replication } = picture;
   const short = picture.xor.slice(0, 8);
@@ -183,8 +181,13 @@ function Digest({ picture }: { readonly picture: SetsPicture }) {
   if (divergedPeers.length > 0) return <Badge tone="bad">digests differ</Badge>;
   const away = peers.filter(({ state }) => state === 'down' || state === 'connecting').length;
   if (away > 0)
-    return <Badge tone="warn">{away === 1 ? 'one node away' : `${away} nodes away`}</Badge>;
+    return (
+      <Badge tone="warn">{away === 1 ? 'one node unreachable' : `${away} nodes unreachable`}</Badge>
+    );
   const lag = peers.reduce((sum, { lagOperations }) => sum + lagOperations, 0);
   if (lag > 0 || !replication.isCaughtUp) return <Badge tone="busy">catching up</Badge>;
+  const last = new Map(replication.pulls.map((pull) => [pull.peer, pull.last]));
+  const areEqual = peers.every(({ nodeId }) => last.get(nodeId)?.isEqual === true);
+  if (!areEqual) return <Badge tone="busy">no lag, digests not compared yet</Badge>;
   return <Badge tone="good">digests equal, {short}</Badge>;
 }

@@ -15,8 +15,8 @@ export function StreamsView({ picture }: { readonly picture: StreamsPicture }) {
       <Card title="Pipelines">
         <Empty title="No pipeline reports to this node">
           <p>
-            A pipeline runs in your own process. It appears here when it sends its progress with{' '}
-            <code>PUT /api/streams/NAME</code>.
+            A pipeline runs in your own process. It appears here once it is started with{' '}
+            <code>progress: serverProgress({'{ url }'})</code>.
           </p>
         </Empty>
       </Card>
@@ -33,7 +33,8 @@ export function StreamsView({ picture }: { readonly picture: StreamsPicture }) {
 
 function PipelineCard({ pipeline }: { readonly pipeline: PipelinePicture }) {
   const now = useNow() + useContext(ServerClock);
-  const isSilent = now - pipeline.reportedAtMs > SILENT_MS;
+  const hasEnded = /^(finished|stopped|failed)$/.test(pipeline.state);
+  const isSilent = !hasEnded && now - pipeline.reportedAtMs > SILENT_MS;
   const { watermarkMs, lagRecords, heldBackBy, error } = pipeline;
   return (
     <Card
@@ -53,7 +54,8 @@ function PipelineCard({ pipeline }: { readonly pipeline: PipelinePicture }) {
     >
       <div class="slice-rate">
         <p class="big">
-          {formatShort(pipeline.recordsInPerSecond)} <small>records/s</small>
+          {formatShort(hasEnded || isSilent ? 0 : pipeline.recordsInPerSecond)}{' '}
+          <small>records/s</small>
         </p>
         <Sparkline values={pipeline.rates} label="records per second" />
       </div>

@@ -1,4 +1,4 @@
-// Which view shows a picture.
+// Selects the view that shows a picture.
 import type { JobPicture } from '../job-picture.js';
 import type {
   FairPicture,
@@ -18,7 +18,7 @@ import { StreamsView } from './streams.js';
 
 export interface ViewOfProps {
   readonly route: Route;
-  /** Of the route's view: the stream was opened for it. */
+  /** The picture belongs to the route's view: the stream was opened for it. */
   readonly picture: unknown;
   readonly serverAtMs: number;
 }

@@ -32,20 +32,20 @@ interface Status {
   readonly peers: readonly { readonly state: string }[];
 }
 
-const POLL = { timeout: 20_000, interval: 50 };
+const POLL = { timeout: 60_000, interval: 50 };
 
 async function statusOf({ url }: Node): Promise<Status | undefined> {
   const response = await fetch(`${url}/api/status`).catch(() => undefined);
   return response === undefined ? undefined : ((await response.json()) as Status);
 }
 
-/** Its process id, from the file by which a node holds its data. */
+/** Its process id, from the file that marks its data directory as in use. */
 async function processOf(node: Node): Promise<number> {
   const owner = `${(await statusOf(node))?.dataDir}/owner.json`;
   return (JSON.parse(await readFile(owner, 'utf8')) as { readonly pid: number }).pid;
 }
 
-test('three nodes; one dies and the rest goes on; Ctrl-C stops all and leaves nothing', async () => {
+test('three nodes; one dies and the others keep running; Ctrl-C stops all and leaves nothing behind', async () => {
   await using directory = await makeTempDirectory('dev');
   await using dev = start(directory.path);
   const nodes = await nodesOf(dev, 3);
@@ -76,7 +76,7 @@ test('nodes end by themselves when dev is killed', async () => {
   const nodes = await nodesOf(dev, 2);
   const processes = await Promise.all(nodes.map(processOf));
   dev.child.kill('SIGKILL');
-  await expect.poll(() => processes.filter(isAlive), { timeout: 20_000, interval: 50 }).toEqual([]);
+  await expect.poll(() => processes.filter(isAlive), { timeout: 60_000, interval: 50 }).toEqual([]);
 });
 
 function isAlive(pid: number): boolean {
@@ -87,7 +87,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-test('data is kept where one asks for it', async () => {
+test('data is kept in the given directory', async () => {
   await using directory = await makeTempDirectory('dev');
   await using dev = start(directory.path, '-n', '1', '--keep-data', `${directory.path}/kept`);
   await nodesOf(dev, 1);
@@ -96,7 +96,7 @@ test('data is kept where one asks for it', async () => {
   expect(await readdir(`${directory.path}/kept`)).toEqual(['node-1']);
 });
 
-test('a taken port is named, and nothing is left running or lying about', async () => {
+test('a port in use is reported, and no process or file is left behind', async () => {
   await using directory = await makeTempDirectory('dev');
   const other = createServer().listen(0, '127.0.0.1');
   await once(other, 'listening');
@@ -113,7 +113,7 @@ test('a taken port is named, and nothing is left running or lying about', async 
   expect(await readdir(directory.path)).toEqual([]);
 });
 
-test('a directory that cannot be has the exit code that serve gives it', async () => {
+test('an unusable directory gives the same exit code as serve', async () => {
   await using directory = await makeTempDirectory('dev');
   await writeFile(`${directory.path}/file`, '');
   const args = ['dev', ...FREE_PORTS, '-n', '1', '--keep-data', `${directory.path}/file/x`];

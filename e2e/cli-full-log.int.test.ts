@@ -6,7 +6,7 @@ import { CliProcess, runCli } from './cli-process.js';
 
 const FULL = '/dev/full'; // every write to it fails as on a full disk
 
-test('a full disk below the log does not end the server', async ({ skip }) => {
+test('a full disk under the log does not stop the server', async ({ skip }) => {
   if (!existsSync(FULL)) skip(`no ${FULL} here`);
   const log = await open(FULL, 'w');
   const environment = { SYNCLINE_LOG_LEVEL: 'debug' };
@@ -20,7 +20,7 @@ test('a full disk below the log does not end the server', async ({ skip }) => {
   expect(await server.end()).toEqual({ code: 0, signal: undefined });
 });
 
-test('a failure that cannot be told keeps its exit code', async ({ skip }) => {
+test('a failure that cannot be reported keeps its exit code', async ({ skip }) => {
   if (!existsSync(FULL)) skip(`no ${FULL} here`);
   const log = await open(FULL, 'w');
   const end = await runCli(['serve', '--no-such-option'], { stderrFile: log.fd });

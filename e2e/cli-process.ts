@@ -1,22 +1,22 @@
-// The built command as a process of its own, to be watched, signalled and waited for.
+// The built command as a separate process, to be watched, signalled and awaited.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
-const COMMAND = fileURLToPath(new URL('../packages/cli/bin/syncline.js', import.meta.url));
+export const COMMAND = fileURLToPath(new URL('../packages/cli/bin/syncline.js', import.meta.url));
 
 /** Generous, because the machine may be busy; nothing waits this long unless it is broken. */
-const DEADLINE_MS = 30_000;
+const DEADLINE_MS = 120_000;
 
 export interface CliOptions {
   readonly cwd?: string;
   readonly environment?: Readonly<Record<string, string>>;
-  /** Default false. With a process group of its own it can be signalled as a terminal does. */
+  /** Default false. In its own process group it can be signalled as by a terminal. */
   readonly isGroup?: boolean;
-  /** Default false. With a shell between, as npm puts one; `child` is then the shell. */
+  /** Default false. With a shell in between, as npm does; `child` is then the shell. */
   readonly isInShell?: boolean;
   /** How many files it may open. Default: as many as this process. */
   readonly openFilesMax?: number;
-  /** Default is a pipe that `stderr` shows. Else an open file. */
+  /** Default: a pipe that `stderr` shows. Otherwise an open file. */
   readonly stderrFile?: number;
 }
 
@@ -52,11 +52,11 @@ export class CliProcess implements AsyncDisposable {
       stderrFile,
     }: CliOptions = {},
   ) {
-    // Nothing of the tester's own settings may leak in.
+    // The developer's own settings must not leak in.
     const own = Object.entries(process.env).filter(([name]) => !name.startsWith('SYNCLINE_'));
     const limit = openFilesMax === undefined ? [] : ['prlimit', `--nofile=${openFilesMax}`];
     const command = [...limit, process.execPath, COMMAND, ...args];
-    // The shell must have something left to do, or it becomes the command.
+    // The shell must have something left to do, otherwise it execs the command.
     const [program = '', ...rest] = isInShell
       ? ['sh', '-c', '"$@"; exit', 'sh', ...command]
       : command;
@@ -81,7 +81,7 @@ export class CliProcess implements AsyncDisposable {
     });
   }
 
-  /** Waits until `find` gives something; fails when the process ends before, or at the deadline. */
+  /** Waits until `find` returns something; fails if the process ends first, or at the deadline. */
   async until<T>(what: string, find: () => T | undefined): Promise<T> {
     const deadline = Date.now() + DEADLINE_MS;
     for (;;) {
@@ -91,7 +91,7 @@ export class CliProcess implements AsyncDisposable {
         throw new Error(`no ${what}; ${JSON.stringify(this.#end)}\n${this.stdout}\n${this.stderr}`);
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
-        setTimeout(resolve, 100).unref(); // for what can be seen only by looking
+        setTimeout(resolve, 100).unref(); // for what can only be polled
       });
     }
   }

@@ -1,4 +1,4 @@
-// How a server ends: asked, forced, or killed.
+// How a server ends: by request, by force, or killed.
 import { connect, type Socket } from 'node:net';
 import { makeTempDirectory } from '@syncline/testkit';
 import { expect, test } from 'vitest';
@@ -8,11 +8,11 @@ const SERVE = ['serve', '--http-port', '0', '--grpc-port', '0', '--resp-port', '
 
 interface OpenRequest {
   readonly socket: Socket;
-  /** Sends the rest. Resolves with all that came back until the server closed. */
+  /** Sends the rest. Resolves with everything that came back until the server closed the connection. */
   finish(): Promise<string>;
 }
 
-/** A request with half of its body: the server is at work on it, and must wait or give it up. */
+/** A request with half of its body: the server is processing it, and must wait or abandon it. */
 async function beginRequest(url: string): Promise<OpenRequest> {
   const { hostname, port, host } = new URL(url);
   const socket = connect(Number(port), hostname).setEncoding('utf8');
@@ -33,7 +33,7 @@ async function beginRequest(url: string): Promise<OpenRequest> {
   return { socket, finish };
 }
 
-/** Waits until the server says that it stops. */
+/** Waits until the server reports that it is stopping. */
 async function stopBegins(url: string): Promise<void> {
   const deadlineMs = Date.now() + 10_000;
   while (Date.now() < deadlineMs) {
@@ -44,12 +44,12 @@ async function stopBegins(url: string): Promise<void> {
 
 interface Load {
   readonly answered: number;
-  /** Answers that began and did not end. */
+  /** Responses that began but did not end. */
   readonly cut: number;
 }
 
 /**
- * Asks without pause until the server takes no more. A reset before an answer began is not counted: the
+ * Sends requests without pause until the server accepts no more. A reset before an answer began is not counted: the
  * server may have closed the connection before it saw the request.
  */
 async function loadUntilGone(url: string): Promise<Load> {
@@ -73,7 +73,7 @@ async function loadUntilGone(url: string): Promise<Load> {
 }
 
 test.each(['SIGTERM', 'SIGINT'] as const)(
-  '%s of a busy server: what began is finished, exit 0, within the grace time',
+  '%s of a busy server: requests in flight are finished, exit 0, within the grace period',
   async (signal) => {
     await using server = new CliProcess([...SERVE, '--memory']);
     const url = await server.url();
@@ -85,7 +85,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
     server.child.kill(signal);
     await stopBegins(url);
     for (const answer of await Promise.all(open.map(({ finish }) => finish()))) {
-      expect(answer).toMatch(/^HTTP\/1\.1 404 .*\r\n\r\n\{.*\}$/s); // the whole answer
+      expect(answer).toMatch(/^HTTP\/1\.1 404 .*\r\n\r\n\{.*\}$/s); // the complete response
     }
     expect(await server.end()).toEqual({ code: 0, signal: undefined });
     expect(Date.now() - startMs).toBeLessThan(10_000);
@@ -95,7 +95,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   },
 );
 
-test('a client that holds its request is cut, and the exit is in time all the same', async () => {
+test('a client that stalls its request is disconnected, and the exit is still in time', async () => {
   const environment = { SYNCLINE_SHUTDOWN_GRACE_MS: '1500' };
   await using server = new CliProcess([...SERVE, '--memory'], { environment });
   const url = await server.url();
@@ -110,23 +110,23 @@ test('a client that holds its request is cut, and the exit is in time all the sa
   socket.destroy();
 });
 
-test('a second signal ends it at once, with a non-zero exit', async () => {
+test('a second signal stops it immediately, with a non-zero exit', async () => {
   await using server = new CliProcess([...SERVE, '--memory']);
   await server.url();
-  // Both arrive while it is paused, so that the second comes before the stop can be over.
+  // Both arrive while it is paused, so that the second comes before the stop can be complete.
   for (const signal of ['SIGSTOP', 'SIGTERM', 'SIGINT', 'SIGCONT'] as const)
     server.child.kill(signal);
   expect(await server.end()).toEqual({ code: 1, signal: undefined });
-  expect(server.stderr).toMatch(/^syncline: SIG(INT|TERM) again: ended without waiting/m);
+  expect(server.stderr).toMatch(/^syncline: SIG(INT|TERM) again: stopped without waiting/m);
 });
 
-test('under npm it stops when the shell between has died of the signal', async () => {
+test('under npm it stops when the intermediate shell has died of the signal', async () => {
   await using shell = new CliProcess([...SERVE, '--memory'], {
     environment: { npm_execpath: 'npm-cli.js' },
     isInShell: true,
   });
   await shell.url();
-  shell.child.kill('SIGKILL'); // its streams stay open until the server has ended too
+  shell.child.kill('SIGKILL'); // its streams stay open until the server has exited too
   expect(await shell.end()).toEqual({ code: undefined, signal: 'SIGKILL' });
   expect(shell.stderr).toContain('"because":"disconnect"');
   expect(shell.stderr).toContain('server stopped');

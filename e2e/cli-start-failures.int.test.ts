@@ -1,5 +1,6 @@
 // Starts that must fail: each gives one clear line on standard error, nothing on standard output, and
 // a non-zero exit code.
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
@@ -12,7 +13,7 @@ import {
   type TestCertificates,
 } from '@syncline/testkit';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { CliProcess, runCli } from './cli-process.js';
+import { CliProcess, COMMAND, runCli } from './cli-process.js';
 
 let directory: TempDirectory;
 let certificates: TestCertificates;
@@ -45,8 +46,9 @@ async function refusal(
   const all = ['serve', ...(isFree ? free : []), ...args];
   const { code, stdout, stderr } = await runCli(all, { cwd: directory.path, environment });
   expect(stdout).toBe('');
-  expect(stderr).toMatch(/^syncline: [^\n]+\n$/);
-  return { code, line: stderr.slice('syncline: '.length, -1) };
+  const line = stderr.trimEnd().split('\n').at(-1) ?? ''; // preceded by the log
+  expect(line).toMatch(/^syncline: /);
+  return { code, line: line.slice('syncline: '.length) };
 }
 
 test.each(['http', 'grpc'])('a taken port for %s', async (listener) => {
@@ -66,8 +68,8 @@ test.each(['http', 'grpc'])('a taken port for %s', async (listener) => {
   const { code, stdout, stderr } = await runCli(['serve', '--memory', ...ports]);
   other.close();
   expect(code).toBe(5);
-  expect(stdout).not.toContain(`"${listener}"`); // gRPC is opened before HTTP, and said so
-  const line = stderr.trimEnd().split('\n').at(-1); // before it the log
+  expect(stdout).not.toContain(`"${listener}"`); // gRPC is opened before HTTP, and announced
+  const line = stderr.trimEnd().split('\n').at(-1); // preceded by the log
   expect(line).toContain(`syncline: cannot listen on 127.0.0.1:${port} (the port is in use)`);
   expect(line).toContain(`--${listener}-port 0`);
 });
@@ -127,7 +129,7 @@ test('a data directory that another server holds: its process id is named', asyn
   expect(line).toContain(`syncline-data is in use by process ${holder.child.pid} on `);
 });
 
-test('TLS files that do not belong together, or are none', async () => {
+test('TLS files that do not belong together, or are not PEM', async () => {
   const { certFile, keyFile } = certificates.mismatched;
   const mismatched = await refusal([], {
     SYNCLINE_TLS_CERT_FILE: certFile,
@@ -142,10 +144,10 @@ test('TLS files that do not belong together, or are none', async () => {
   await writeFile(text, 'no certificate');
   const none = await refusal([], { SYNCLINE_TLS_CERT_FILE: text, SYNCLINE_TLS_KEY_FILE: keyFile });
   expect(none.code).toBe(2);
-  expect(none.line).toContain(`tls.cert_file: cannot use ${text}: the TLS certificate holds no`);
+  expect(none.line).toContain(`tls.cert_file: cannot use ${text}: the TLS certificate has no`);
 });
 
-test('beyond loopback without authentication, with half of it, and with all of it', async () => {
+test('outside loopback without authentication, with part of it, and with all of it', async () => {
   const everywhere = ['--listen-host', '0.0.0.0'];
   const open = await refusal(everywhere);
   expect(open.code).toBe(2);
@@ -180,4 +182,15 @@ test('beyond loopback without authentication, with half of it, and with all of i
   ];
   await using server = new CliProcess(args, { environment });
   expect(await server.url()).toMatch(/^http:\/\/0\.0\.0\.0:\d+$/);
+});
+
+test.each([160, 230])('a limit of %i open files', async (filesMax) => {
+  const args = [`--nofile=${filesMax}`, process.execPath, COMMAND, 'serve', '--memory'];
+  const { code, stderr } = await new Promise<{ code: unknown; stderr: string }>((resolve) => {
+    execFile('prlimit', args, (error, _, text) => resolve({ code: error?.code, stderr: text }));
+  });
+  expect(code).toBe(1);
+  const lines = stderr.trimEnd().split('\n');
+  expect(lines.at(-1)).toMatch(/^syncline: this process may open .* Raise the limit: "ulimit -n/);
+  expect(lines.length).toBeLessThanOrEqual(2); // preceded by at most one log line, and no stack
 });

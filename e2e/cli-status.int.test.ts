@@ -1,13 +1,15 @@
-// `syncline status` against real servers: open, with a token, with TLS, with mutual TLS, and none.
+// `syncline status` against real servers: open, with a token, with TLS, with mutual TLS, and without any server.
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { makeCertificates, makeTempDirectory } from '@syncline/testkit';
 import { expect, test } from 'vitest';
 import { CliProcess, runCli } from './cli-process.js';
+import { runProgram } from './run-program.js';
 
 const SERVE = ['serve', '--memory', '--http-port', '0', '--grpc-port', '0', '--resp-port', '0'];
 
-test('for people and for programs', async () => {
+test('output for people and for programs', async () => {
   await using server = new CliProcess([...SERVE, '--node-id', '7']);
   const url = await server.url();
   const people = await runCli(['status', '--url', url]);
@@ -18,11 +20,11 @@ test('for people and for programs', async () => {
   expect(JSON.parse(programs.stdout)).toMatchObject({ nodeId: 7, isReady: true });
 });
 
-test('no server there: exit 3, why, and the next step', async () => {
+test('no server: exit 3, the reason, and the next step', async () => {
   const { code, stdout, stderr } = await runCli(['status', '--url', 'http://127.0.0.1:1']);
   expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
   expect(stderr).toBe(
-    'syncline: cannot reach http://127.0.0.1:1 (connection refused). Probably no server runs there. Start one with "npm start", or pass --url.\n',
+    'syncline: cannot reach http://127.0.0.1:1 (connection refused). No server seems to be running there. Start one with "npx syncline serve", or pass --url.\n',
   );
 });
 
@@ -31,11 +33,11 @@ test('https to a server that speaks plain HTTP', async () => {
   const url = (await server.url()).replace('http:', 'https:');
   expect(await runCli(['status', '--url', url])).toMatchObject({
     code: 3,
-    stderr: `syncline: cannot reach ${url} (it speaks no TLS). Write http:// in --url.\n`,
+    stderr: `syncline: cannot reach ${url} (it does not use TLS). Use http:// in --url.\n`,
   });
 });
 
-test('a token from its file, and what happens without it', async () => {
+test('a token from a file, and what happens without it', async () => {
   await using directory = await makeTempDirectory('status');
   const file = join(directory.path, 'token');
   await writeFile(file, 'abc123\n', { mode: 0o600 });
@@ -50,7 +52,7 @@ test('a token from its file, and what happens without it', async () => {
   expect(await runCli(['status', '--url', url], { environment })).toMatchObject({ code: 0 });
 });
 
-test('TLS: the authority is a flag or stands in the configuration', async () => {
+test('TLS: the CA is a flag or in the configuration', async () => {
   await using certificates = await makeCertificates();
   const { server: own, ca } = certificates;
   const tls = `[tls]\ncert_file = "${own.certFile}"\nkey_file = "${own.keyFile}"\n`;
@@ -61,10 +63,10 @@ test('TLS: the authority is a flag or stands in the configuration', async () => 
 
   const plain = await runCli(['status', '--url', url.replace('https:', 'http:')]);
   expect(plain).toMatchObject({ code: 3 });
-  expect(plain.stderr).toContain('If it speaks TLS, write https://');
+  expect(plain.stderr).toContain('If it uses TLS, use https://');
   const untrusted = await runCli(['status', '--url', url]);
   expect(untrusted).toMatchObject({ code: 3 });
-  expect(untrusted.stderr).toContain('Pass the authority that signed it with --ca-file.');
+  expect(untrusted.stderr).toContain('Pass the CA that signed it with --ca-file.');
   const noPem = await runCli(['status', '--url', url, '--ca-file', file]);
   expect(noPem).toMatchObject({ code: 2 });
   expect(noPem.stderr).toContain(`--ca-file: cannot use ${file}: `);
@@ -79,8 +81,26 @@ test('TLS: the authority is a flag or stands in the configuration', async () => 
   const nameless = await runCli(['status', '--url', mutualUrl, '--ca-file', ca.certFile]);
   expect(nameless).toMatchObject({
     code: 3,
-    stderr: `syncline: cannot reach ${mutualUrl} (it demands a client certificate). Pass --config with tls.cert_file and tls.key_file.\n`,
+    stderr: `syncline: cannot reach ${mutualUrl} (it requires a client certificate). Pass --config with tls.cert_file and tls.key_file.\n`,
   });
   const named = await runCli(['status', '--url', mutualUrl, '--config', mutualFile]);
   expect(named).toMatchObject({ code: 0, stderr: '' });
+});
+
+test('the files of make-secrets.sh are enough for mutual TLS with a token', async () => {
+  await using directory = await makeTempDirectory('secrets');
+  const script = fileURLToPath(new URL('../deploy/make-secrets.sh', import.meta.url));
+  expect(await runProgram('sh', [script, directory.path, 'node1.internal'])).toMatchObject({
+    code: 0,
+  });
+  const path = (name: string) => join(directory.path, name);
+  const common = `[auth]\ntoken_file = "${path('token')}"\n[tls]\nca_file = "${path('ca.pem')}"\n`;
+  const configOf = (pair: string) =>
+    `${common}cert_file = "${path(`${pair}.pem`)}"\nkey_file = "${path(`${pair}.key`)}"\n`;
+  await writeFile(path('server.toml'), configOf('server'));
+  await writeFile(path('client.toml'), configOf('client'));
+  await using server = new CliProcess([...SERVE, '--config', path('server.toml')]);
+  const url = (await server.url()).replace('http:', 'https:');
+  const asked = await runCli(['status', '--url', url, '--config', path('client.toml')]);
+  expect(asked).toMatchObject({ code: 0, stderr: '' });
 });

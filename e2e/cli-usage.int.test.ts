@@ -1,11 +1,11 @@
-// Wrong usage and wrong configuration, as a person at a shell meets them.
+// Wrong usage and wrong configuration, as seen in a shell.
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeTempDirectory } from '@syncline/testkit';
 import { expect, test } from 'vitest';
 import { CliProcess, runCli } from './cli-process.js';
 
-test('an unknown flag exits 2 and suggests', async () => {
+test('an unknown flag exits 2 and suggests the nearest one', async () => {
   const unknown = await runCli(['serve', '--no-such-flag']);
   expect(unknown).toMatchObject({ code: 2, stdout: '' });
   expect(unknown.stderr).toMatch(/^syncline: unknown option "--no-such-flag"\. .*--config, .*\n$/);
@@ -13,9 +13,7 @@ test('an unknown flag exits 2 and suggests', async () => {
   expect(near.stderr).toContain('Did you mean "--http-port"?');
   const setting = await runCli(['serve', '--durability', 'synced']);
   expect(setting.code).toBe(2);
-  expect(setting.stderr).toContain(
-    'it is sets.durability in the file, or SYNCLINE_SETS_DURABILITY.',
-  );
+  expect(setting.stderr).toContain('use sets.durability in the file, or SYNCLINE_SETS_DURABILITY.');
 });
 
 test('the version does not wait for the server to be loaded', async () => {
@@ -55,7 +53,7 @@ test('what config show prints is a configuration with the same values', async ()
   expect(again).toEqual({ ...shown, code: 0 });
 });
 
-test('a server whose output nobody reads goes on', async () => {
+test('a server whose output is not read keeps running', async () => {
   await using server = new CliProcess([
     'serve',
     '--memory',

@@ -1,5 +1,5 @@
-// A real Chromium on the dashboard, which notes what the page must never do: ask another server, break its policy,
-// or throw.
+// A real Chromium on the dashboard, which records what the page must never do: contact another server, violate
+// its policy, or throw.
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 
 const CHROMIUM = '/usr/bin/chromium';
@@ -17,7 +17,7 @@ const ARGS = [
 
 export interface WatchedPage extends AsyncDisposable {
   readonly page: Page;
-  /** What went wrong so far, in words. Lost connections to the page's own server are not wrong. */
+  /** Problems so far, in words. Lost connections to the page's own server do not count. */
   readonly offences: readonly string[];
 }
 
@@ -32,7 +32,7 @@ export class DashboardBrowser implements AsyncDisposable {
     return new DashboardBrowser(await chromium.launch({ executablePath: CHROMIUM, args: ARGS }));
   }
 
-  /** A tab of its own session. */
+  /** A tab in its own session. */
   async open(url: string, options: BrowserContextOptions = {}): Promise<WatchedPage> {
     const context = await this.#browser.newContext(options);
     const page = await context.newPage();
@@ -60,7 +60,7 @@ export class DashboardBrowser implements AsyncDisposable {
   }
 }
 
-/** For a person who asked for them. */
-export function printFigures(figures: Readonly<Record<string, number | string>>): void {
+/** Printed only on request. */
+export function printFigures(figures: Readonly<Record<string, unknown>>): void {
   process.stderr.write(`${JSON.stringify(figures, null, 2)}\n`);
 }

@@ -1,4 +1,4 @@
-// `syncline demo`: every act ends with a fact that holds, and nothing is left behind.
+// `syncline demo`: every act ends with a fact that is true, and nothing is left behind.
 import { readdir } from 'node:fs/promises';
 import { makeTempDirectory } from '@syncline/testkit';
 import { expect, test } from 'vitest';
@@ -60,7 +60,7 @@ test('Ctrl-C in the middle of an act ends nodes and workers, and leaves no file'
   await expect(fetch(url)).rejects.toThrow();
 });
 
-test('an act that does not exist is refused, with those that do', async () => {
+test('an act that does not exist is refused, with a list of those that do', async () => {
   await using demo = new CliProcess(['demo', '--act', 'opera']);
   expect((await demo.end()).code).toBe(2);
   expect(demo.stderr).toMatch(/unknown act "opera"; expected one of: fair, jobs, sets, streams\./);

@@ -1,5 +1,5 @@
-// The store of a server of its own: what it held is there after kill -9, aged by the time in between, and a
-// full disk stops the writing alone.
+// The embedded store of a server: its state survives kill -9, decayed by the time in between, and a full disk
+// only stops the writing.
 import { mountSmallDisk, startCluster } from '@syncline/testkit';
 import { expect, test, vi } from 'vitest';
 import { CliProcess } from './cli-process.js';
@@ -25,7 +25,7 @@ async function metric(url: string, name: string): Promise<number> {
   return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
 }
 
-test('after kill -9 the cells are what they were, less the time in between', async () => {
+test('after kill -9 the cells are restored, decayed by the time in between', async () => {
   await using cluster = await startCluster({ nodes: 1 });
   const node = cluster.node(1);
   const learnedAtMs = performance.now();
@@ -39,6 +39,8 @@ test('after kill -9 the cells are what they were, less the time in between', asy
       expect(writes).toBeGreaterThan(0);
     }, WAIT);
   }
+  const cells = await metric(node.url('http'), 'syncline_fair_cells');
+  expect(cells).toBeGreaterThan(0);
   await node.kill();
   await node.start();
   await using newcomer = startOne(node.url('grpc'));
@@ -47,9 +49,10 @@ test('after kill -9 the cells are what they were, less the time in between', asy
   const passedSeconds = (performance.now() - learnedAtMs) / 1_000;
   expect(probability).toBeLessThanOrEqual(0.8);
   expect(probability).toBeGreaterThan(0.8 - LEAK_PER_SECOND * (passedSeconds + 0.1));
+  expect(await metric(node.url('http'), 'syncline_fair_cells')).toBe(cells);
 });
 
-test('on a full disk instances go on sharing, it is metered, and writing resumes', async (context) => {
+test('on a full disk instances keep sharing, the failure is counted, and writing resumes', async (context) => {
   const disk = mountSmallDisk(DISK_BYTES);
   if ('reason' in disk) return context.skip(disk.reason);
   using _ = disk;

@@ -1,17 +1,17 @@
-// Failures that instances report all the time, each of a key of its own, so that what everybody holds of it
-// tells how often each was counted.
+// Failures that instances report continuously, each under its own key, so that its value at each instance shows how
+// often it was counted.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import type { FairFleet } from './fair-fleet.js';
 
 /** Small, so that thousands fit between 0 and 1. */
 const COST = 0.002;
-/** Of the default tuning. */
+/** The increment of the default tuning. */
 const INCREMENT = 0.04;
 const REPORTS_AT_ONCE = 3;
 const PAUSE_MS = 5;
 
-/** Trackers that forget nothing, guess nothing, and give up nothing on a slow machine. */
+/** Trackers that forget nothing, estimate nothing, and drop nothing on a slow machine. */
 export const COUNTING_OPTIONS = {
   policy: 'linear',
   leakPerSecond: 0,
@@ -32,7 +32,7 @@ export class FailureReports implements AsyncDisposable {
     this.#running = this.#run(fleet);
   }
 
-  /** What the reports so far amount to, if each counts once. */
+  /** The value if each report so far counts once. */
   probabilities(): readonly number[] {
     return this.counts.map((count) => count * INCREMENT * COST);
   }

@@ -1,6 +1,6 @@
-// Instances of a fair tracker as processes of their own, and what tests ask of them together.
+// Instances of a fair tracker as separate processes, and queries over all of them.
 //
-// FAIR_FIGURES=1 prints what was measured on the way: figures of a busy machine are no reason to fail.
+// FAIR_FIGURES=1 prints what was measured on the way: measurements on a busy machine are no reason to fail.
 import { connect } from 'node:net';
 import {
   type FairInstance,
@@ -12,7 +12,7 @@ import {
 } from '@syncline/testkit';
 import { expect, vi } from 'vitest';
 
-export const WAIT = { timeout: 20_000, interval: 10 };
+export const WAIT = { timeout: 60_000, interval: 10 };
 /** No rotation in the middle of a test. */
 const WINDOW_MS = 86_400_000;
 /** What a tracker of the default tuning may have pending: 2 structures of 3 levels and 1000 columns. */
@@ -48,7 +48,7 @@ export class FairFleet implements AsyncDisposable {
     }, WAIT);
   }
 
-  /** Resolves when nobody is connected, for so long that outcomes count for those of the others. */
+  /** Resolves when all have been disconnected long enough for the outage gain. */
   async alone(): Promise<void> {
     await vi.waitFor(async () => {
       for (const { connected, gain } of await this.statuses())
@@ -56,7 +56,7 @@ export class FairFleet implements AsyncDisposable {
     }, WAIT);
   }
 
-  /** Since the last call. Every instance must have decided at its whole rate, and thrown nothing. */
+  /** Since the last call. Every instance must have decided at its full rate without throwing. */
   async figures(phase: string, decisionsPerSecond: number): Promise<readonly LoadFigures[]> {
     const figures = await Promise.all(this.instances.map((instance) => instance.figures()));
     for (const { decisions, elapsedMs } of figures)
@@ -90,7 +90,7 @@ export class FairFleet implements AsyncDisposable {
     return own.slice(0, count);
   }
 
-  /** What each instance holds, key by key: the lowest of its cells, which decides. */
+  /** The value of each key at each instance: the lowest of its cells, which decides. */
   async probabilities(keys: readonly string[]): Promise<readonly (readonly number[])[]> {
     const views = await Promise.all(this.instances.map((instance) => instance.peek(keys)));
     return views.map((view) =>
@@ -111,7 +111,7 @@ export function startFleet(
   return new FairFleet(Array.from({ length: count }, () => startFairInstance(settings)));
 }
 
-/** How long after `sinceMs` of wall time the last of them was connected, at most one look too late. */
+/** How long after `sinceMs` of wall time the last of them was connected, too late by at most one poll. */
 export async function lastConnectedMs(fleet: FairFleet, sinceMs: number): Promise<number> {
   const statuses = await fleet.statuses();
   return Math.max(
@@ -134,7 +134,7 @@ export function placeOf({ level, column }: InstanceCell): string {
   return `${level}/${column}`;
 }
 
-/** Resolves to the wall time at which a port takes connections. */
+/** Resolves to the wall time at which a port accepts connections. */
 export async function whenItAccepts(port: number): Promise<number> {
   const isOpen = () =>
     new Promise<boolean>((resolve) => {

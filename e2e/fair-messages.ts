@@ -1,4 +1,4 @@
-// Messages of fair.state.v1 as bytes, for clients that are up to no good.
+// Messages of fair.state.v1 as bytes, for hostile clients.
 
 function varint(value: number): readonly number[] {
   return value < 128 ? [value] : [(value % 128) | 128, ...varint(Math.floor(value / 128))];
@@ -26,13 +26,13 @@ export function encodeStateRequest(seed: number): Buffer {
   return field(2, Buffer.from([0x08, ...varint(seed)]));
 }
 
-/** Of a tracker with 3 levels of 100 columns, exponential, keyed. */
+/** The Hello of a tracker with 3 levels of 100 columns, exponential, keyed. */
 export function encodeHello(tracker: string, clientId: string): Buffer {
   const config = Buffer.concat([
     Buffer.from([0x08, 3, 0x10, 100, 0x18, 1]),
     double(4, 0.01),
     Buffer.from([0x28, ...varint(300_000), 0x30, 1]),
-    double(7, 1), // a fixed64 of any value
+    double(7, 1), // a fixed64 with any value
     double(8, 0.04),
     double(9, 0.00004),
   ]);

@@ -1,10 +1,10 @@
-// Calls of the state service that carry whatever bytes they are given.
+// Calls of the state service with arbitrary bytes.
 import { Client, type ClientDuplexStream, credentials, type ServiceError } from '@grpc/grpc-js';
 import { vi } from 'vitest';
 import { WAIT } from './fair-fleet.js';
 
 export const SYNC_PATH = '/fair.state.v1.StateService/Sync';
-/** What a server takes on one connection. */
+/** The number of streams that a server accepts on one connection. */
 export const HTTP2_STREAMS_MAX = 100;
 
 export class RawStream {
@@ -27,16 +27,16 @@ export class RawStream {
     return this.messages > 0 || this.error !== undefined;
   }
 
-  /** How the server has ended the stream. */
+  /** How the server ended the stream. */
   refusal(): Promise<ServiceError> {
     return vi.waitFor(() => {
-      if (this.error === undefined) throw new Error('the stream goes on');
+      if (this.error === undefined) throw new Error('the stream is still open');
       return this.error;
     }, WAIT);
   }
 }
 
-/** All of them end together. */
+/** Streams that are ended together. */
 export class RawStreams implements Disposable {
   readonly #address: string;
   readonly #clients: Client[] = [];
@@ -47,7 +47,7 @@ export class RawStreams implements Disposable {
     this.#address = address;
   }
 
-  /** A shared connection takes as many streams as the server allows; then there is another one. */
+  /** A shared connection is used for as many streams as the server allows; then another one is opened. */
   open(connection: 'own connection' | 'shared connection'): RawStream {
     const isShared = connection === 'shared connection';
     const isFull = this.#sharedCount % HTTP2_STREAMS_MAX === 0;

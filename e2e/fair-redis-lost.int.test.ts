@@ -32,7 +32,7 @@ function startOver(redis: RedisServer, settings: Partial<Parameters<typeof start
   return startFleet(INSTANCES, { ...defaults, ...settings });
 }
 
-test('F8 F14 decisions go on without Redis, and one that comes back empty gets the largest views', async () => {
+test('F8 F14 decisions continue without Redis, and an empty one receives the largest views', async () => {
   await using redis = await startRedis();
   const options = { policy: 'exponential', lambdaPerSecond: LAMBDA_PER_SECOND } as const;
   await using fleet = startOver(redis, { decisionsPerSecond: DECISIONS_PER_SECOND, options });
@@ -70,7 +70,7 @@ test('F8 F14 decisions go on without Redis, and one that comes back empty gets t
   const decay = Math.exp((-LAMBDA_PER_SECOND * (performance.now() - seenAtMs)) / 1_000);
   for (const [place, probability] of largest) {
     expect(cells.get(place)).toBeGreaterThanOrEqual(probability * decay - 1e-9);
-    expect(cells.get(place)).toBeLessThanOrEqual(probability); // nothing was added to it again
+    expect(cells.get(place)).toBeLessThanOrEqual(probability); // nothing was added to it a second time
   }
   await fleet.figures('afterwards', DECISIONS_PER_SECOND);
 });
@@ -78,7 +78,7 @@ test('F8 F14 decisions go on without Redis, and one that comes back empty gets t
 test('F5 what instances report counts once, whatever happens to Redis', async () => {
   await using redis = await startRedis('--appendonly', 'yes', '--appendfsync', 'always');
   const admin = new Redis(redis.url);
-  admin.on('error', () => undefined); // it is away now and then
+  admin.on('error', () => undefined); // it is sometimes down
   await using fleet = startOver(redis, {
     options: COUNTING_OPTIONS,
   });
@@ -104,7 +104,7 @@ test('F5 what instances report counts once, whatever happens to Redis', async ()
   admin.disconnect();
 });
 
-test('F14 after FLUSHALL the epoch is new, and what all knew before is there', async () => {
+test('F14 after FLUSHALL the epoch is new, and the shared state is restored', async () => {
   await using redis = await startRedis();
   const admin = new Redis(redis.url);
   await using fleet = startOver(redis, { options: COUNTING_OPTIONS });
@@ -141,7 +141,7 @@ async function disconnected(fleet: FairFleet): Promise<void> {
   }, WAIT);
 }
 
-/** All are connected, and what is reported from now on reaches everybody. */
+/** All are connected, and what is reported from now on reaches all of them. */
 async function expectProgress(
   fleet: FairFleet,
   reports: FailureReports,

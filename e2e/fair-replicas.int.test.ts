@@ -1,5 +1,5 @@
-// Two servers over one Redis: clients of both see one state, and those of a server that is killed go on with
-// the other. FAIR_FIGURES=1 prints what was measured.
+// Two servers over one Redis: clients of both see one state, and those of a killed server continue with the
+// other. FAIR_FIGURES=1 prints what was measured.
 import { type ClusterNode, startCluster, startFaultProxy, startRedis } from '@syncline/testkit';
 import { expect, test, vi } from 'vitest';
 import { COUNTING_OPTIONS, FailureReports } from './fair-failure-reports.js';

@@ -23,7 +23,7 @@ const DECISIONS_PER_SECOND = 1_000;
 const LAMBDA_PER_SECOND = 0.01;
 const BACK_MS_MAX = 2_500;
 
-/** Starts a killed service again. Resolves to the wall time at which it took connections. */
+/** Restarts a killed service. Resolves to the wall time at which it accepted connections. */
 async function bringBack(node: ClusterNode): Promise<number> {
   const { port } = node.address('grpc');
   const [returnedAtMs] = await Promise.all([whenItAccepts(port), node.start()]);
@@ -54,7 +54,7 @@ async function cellsOf(node: ClusterNode, seed: number): Promise<ReadonlyMap<str
   );
 }
 
-test('F8 F14 decisions go on, all are back soon, and no cell is below the largest view', async () => {
+test('F8 F14 decisions continue, all reconnect soon, and no cell is below the largest view', async () => {
   await using cluster = await startCluster({ nodes: 1 });
   const node = cluster.node(1);
   await using fleet = startFleet(INSTANCES, {
@@ -77,7 +77,7 @@ test('F8 F14 decisions go on, all are back soon, and no cell is below the larges
 
   await node.kill();
   await fleet.alone();
-  // Each learns something else, so that the largest views are of different instances.
+  // Each gets different outcomes, so that the largest views belong to different instances.
   for (const [turn, instance] of fleet.instances.entries())
     for (const [index, key] of keys.entries())
       await instance.fail(key, ((turn + index) % INSTANCES) + 1, 0.1);
@@ -96,7 +96,7 @@ test('F8 F14 decisions go on, all are back soon, and no cell is below the larges
   expect(largest.size).toBe(3 * INSTANCES);
   for (const [place, probability] of largest) {
     expect(cells.get(place)).toBeGreaterThanOrEqual(probability * decay - 1e-9);
-    expect(cells.get(place)).toBeLessThanOrEqual(probability); // nothing was added to it again
+    expect(cells.get(place)).toBeLessThanOrEqual(probability); // nothing was added to it a second time
   }
   await fleet.figures('afterwards', DECISIONS_PER_SECOND);
 });

@@ -1,7 +1,7 @@
-// What is wrong with a request over gRPC, against the real server: each row of the table of bad input has its code, its
-// status and its details, and changes nothing.
+// Invalid gRPC requests, against the real server: each row of the table of bad input gets its code, its status and
+// its details, and changes nothing.
 //
-// Too many jobs and too many subscribers are tried in jobs-hostile-clients.int.test.ts; a full queue of writes and a
+// Too many jobs and too many subscribers are tested in jobs-hostile-clients.int.test.ts; a full queue of writes and a
 // million states where time and memory are simulated: packages/jobs/src/embedded, packages/jobs/src/core.
 import { status } from '@grpc/grpc-js';
 import type { LeaseRequest, StateWrite } from '@syncline/jobs';
@@ -42,18 +42,11 @@ function ask<Request>(
 }
 
 const write = (more: Partial<StateWrite> & { readonly payloadJson?: string } = {}) => {
-  const { payload: _, ifVersion, durability, ...rest } = unchanged.task.write('ingest', 6);
-  return ask(setState, {
-    ...rest,
-    payloadJson: undefined,
-    progress: undefined,
-    ifVersion,
-    durability,
-    ...more,
-  });
+  const { payload: _, ...rest } = unchanged.task.write('ingest', 6);
+  return ask(setState, { ...rest, ...more });
 };
 const create = (more: object = {}) =>
-  ask(createJob, { jobId: 'other', numTasks: 1, expectedTags: [], labels: [], ...more });
+  ask(createJob, { jobId: 'other', numTasks: 1, expectedTags: [], labels: {}, ...more });
 const claim = (more: object = {}) => {
   const { incarnation } = unchanged.task.job;
   const request = {
@@ -68,13 +61,12 @@ const claim = (more: object = {}) => {
   return ask(heartbeat, { ...(request as LeaseRequest), ...more });
 };
 const remove = (id: string, taskId?: number) => {
-  const request = { jobId: id, taskId, incarnation: '' };
-  return ask(deleteJob, request);
+  return ask(deleteJob, taskId === undefined ? { jobId: id } : { jobId: id, taskId });
 };
 const follow = (more: Parameters<typeof encodeSubscribe>[1] = {}, of = jobId) =>
   endOf(client.subscribe(encodeSubscribe(of, more)));
 const labels = (count: number, name = 'n', value = 'v') =>
-  Array.from({ length: count }, (_, index) => ({ name: `${name}${index}`, value }));
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`${name}${index}`, value]));
 const nested = (depth: number) => `${'{"a":'.repeat(depth - 1)}{}${'}'.repeat(depth - 1)}`;
 
 describe('J20 over gRPC', () => {
@@ -82,23 +74,27 @@ describe('J20 over gRPC', () => {
     ['a job id with a space', 'jobId', () => create({ jobId: 'a b' })],
     ['a job id that begins with a dash', 'jobId', () => create({ jobId: '-a' })],
     ['a job id of 129 letters', 'jobId', () => create({ jobId: 'a'.repeat(129) })],
-    ['a tag without a letter', 'tag', () => write({ tag: '' })],
+    ['an empty tag', 'tag', () => write({ tag: '' })],
     ['a tag with a control character', 'tag', () => write({ tag: 'a\u0007' })],
     ['a tag of 129 bytes', 'tag', () => write({ tag: 'a'.repeat(129) })],
-    ['an event id without a letter', 'eventId', () => write({ eventId: '' })],
+    ['an empty event id', 'eventId', () => write({ eventId: '' })],
     ['an event id beyond ASCII', 'eventId', () => write({ eventId: 'ä' })],
     ['an event id of 65 letters', 'eventId', () => write({ eventId: 'e'.repeat(65) })],
-    ['a cursor that is none', 'after', () => follow({ after: 'nonsense' })],
+    ['an invalid cursor', 'after', () => follow({ after: 'nonsense' })],
     ['a cursor beyond 2^53', 'after', () => follow({ after: '1:9999999999999999' })],
-    ['a task that the job lacks, to write', 'taskId', () => write({ taskId: 4 })],
-    ['a task that the job lacks, to claim', 'taskId', () => claim({ taskId: 4 })],
-    ['a task that the job lacks, to follow', 'taskId', () => follow({ scope: { taskId: 4 } })],
+    ['a write for a task that does not exist', 'taskId', () => write({ taskId: 4 })],
+    ['a claim for a task that does not exist', 'taskId', () => claim({ taskId: 4 })],
     [
-      'a task that the job lacks, to ask',
+      'a subscription to a task that does not exist',
+      'taskId',
+      () => follow({ scope: { taskId: 4 } }),
+    ],
+    [
+      'a read of a task that does not exist',
       'taskId',
       () => ask(getProgress, { jobId, scope: { taskId: 4 } }),
     ],
-    ['a task that the job lacks, to delete', 'taskId', () => remove(jobId, 4)],
+    ['a deletion by a task that does not exist', 'taskId', () => remove(jobId, 4)],
     ['no tasks', 'numTasks', () => create({ numTasks: 0 })],
     ['100,001 tasks', 'numTasks', () => create({ numTasks: 100_001 })],
     ['a ttl of 999 ms', 'ttlMs', () => claim({ ttlMs: 999 })],
@@ -116,7 +112,7 @@ describe('J20 over gRPC', () => {
 
   test.each([
     ['a list', '[1]'],
-    ['half an object', '{"a":'],
+    ['an incomplete object', '{"a":'],
     ['a number that is not finite', '{"a":1e999}'],
     ['17 objects deep', nested(17)],
   ])('a payload that is %s', async (_, payloadJson) => {
@@ -158,26 +154,23 @@ describe('J20 over gRPC', () => {
   });
 
   const unknownJob: readonly [string, () => Promise<unknown>][] = [
-    ['to write', () => write({ jobId: 'nobody' })],
-    ['to claim', () => claim({ jobId: 'nobody' })],
-    ['to follow', () => follow({}, 'nobody')],
-    ['to ask', () => ask(getProgress, { jobId: 'nobody', scope: undefined })],
-    [
-      'to list',
-      () => ask(listStates, { jobId: 'nobody', scope: undefined, afterRevision: 0, limit: 1 }),
-    ],
-    ['to delete', () => remove('nobody')],
+    ['write', () => write({ jobId: 'nobody' })],
+    ['claim', () => claim({ jobId: 'nobody' })],
+    ['subscribe', () => follow({}, 'nobody')],
+    ['read', () => ask(getProgress, { jobId: 'nobody', scope: {} })],
+    ['list', () => ask(listStates, { jobId: 'nobody', scope: {}, afterRevision: 0, limit: 1 })],
+    ['delete', () => remove('nobody')],
   ];
-  test.each(unknownJob)('a job that nobody knows, %s', async (_, call) => {
+  test.each(unknownJob)('an unknown job: %s', async (_, call) => {
     expect(await call()).toMatchObject({ status: status.NOT_FOUND, code: 'not-found' });
   });
 
   const fenced: readonly [string, () => Promise<unknown>][] = [
-    ['an epoch that was never given', () => write({ epoch: 9 })],
-    ['no claim at all', () => write({ taskId: 2, epoch: 0 })],
+    ['an epoch that was never assigned', () => write({ epoch: 9 })],
+    ['no claim', () => write({ taskId: 2, epoch: 0 })],
     ['another incarnation', () => write({ incarnation: '999' })],
-    ['another incarnation, to claim', () => claim({ incarnation: '999' })],
-    ['an old epoch, to renew', () => claim({ action: 'renew', taskId: 1, epoch: 0 })],
+    ['a claim with another incarnation', () => claim({ incarnation: '999' })],
+    ['a renewal with an old epoch', () => claim({ action: 'renew', taskId: 1, epoch: 0 })],
   ];
   test.each(fenced)('%s is fenced', async (_, call) => {
     expect(await call()).toMatchObject({
@@ -187,7 +180,7 @@ describe('J20 over gRPC', () => {
     });
   });
 
-  test('an event id with other content', async () => {
+  test('an event id with different content', async () => {
     expect(await write({ eventId: '1.1.1', message: 'another' })).toMatchObject({
       status: status.FAILED_PRECONDITION,
       code: 'conflict',
@@ -195,13 +188,13 @@ describe('J20 over gRPC', () => {
     });
   });
 
-  test('a method that there is not', async () => {
+  test('an unknown method', async () => {
     const refused = await client.call('Nothing', new Uint8Array());
     expect(refused).toMatchObject({ status: status.UNIMPLEMENTED });
   });
 });
 
-test('J20 a job that is marked deleted takes no writes, and its name is not free', async () => {
+test('J20 a job that is marked deleted accepts no writes, and its name is not free', async () => {
   const marked = await JobsTask.claim(unchanged.store, { jobId: 'marked' });
   await unchanged.store.markJobDeleted('marked');
   const conflict = {
@@ -218,7 +211,7 @@ test('J20 a job that is marked deleted takes no writes, and its name is not free
   await unchanged.store.deleteJob('marked');
 });
 
-test('J20 the 257th tag of a job is refused, the others can be written on', async () => {
+test('J20 the 257th tag of a job is refused, the others can still be written', async () => {
   const full = await JobsTask.claim(unchanged.store, { jobId: 'full' });
   const tags = Array.from({ length: 256 }, (_, index) => `t${index}`);
   await Promise.all(tags.map((tag) => full.set(tag, 1, { durability: 'buffered' })));
@@ -230,16 +223,15 @@ test('J20 the 257th tag of a job is refused, the others can be written on', asyn
   await unchanged.store.deleteJob('full');
 });
 
-test('J20 bytes that are no request are answered, and change nothing', async () => {
-  const { payload: _, ifVersion, durability, ...rest } = unchanged.task.write('ingest', 7);
-  const whole = { ...rest, payloadJson: undefined, progress: undefined, ifVersion, durability };
+test('J20 bytes that are not a request get an error, and change nothing', async () => {
+  const { payload: _, ...whole } = unchanged.task.write('ingest', 7);
   const request = encode(setState.request, whole);
   const status32 = Buffer.from([(6 << 3) | 5, 1, 0, 0, 0]); // the status as four bytes
   for (const name of ['CreateJob', 'SetState', 'Heartbeat', 'DeleteJob', 'ListStates']) {
     for (const bytes of [
       Buffer.alloc(1_000, 0xff),
       Buffer.from('no message at all'),
-      Buffer.from([0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f]), // a text of 4 GiB
+      Buffer.from([0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f]), // a string of 4 GiB
       Buffer.from([0x08, 1]), // the job as a number
       request.subarray(0, -1),
     ])

@@ -1,5 +1,5 @@
-// What is wrong with a request over HTTP, against the real server: each has its status, its code and its details, and
-// changes nothing.
+// Invalid HTTP requests, against the real server: each gets its status, its code and its details, and changes
+// nothing.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { askHttp } from './jobs-raw-client.js';
 import { UnchangedJobs } from './jobs-unchanged.js';
@@ -38,7 +38,7 @@ describe('J20 over HTTP', () => {
     expect(await http(path)).toMatchObject(expected);
   });
 
-  test('a Last-Event-ID that is no cursor', async () => {
+  test('a Last-Event-ID that is not a cursor', async () => {
     const refused = await http('/nightly/events', { headers: { 'last-event-id': 'nonsense' } });
     expect(refused).toMatchObject({ status: 400, details: { field: 'after' } });
   });
@@ -50,7 +50,7 @@ describe('J20 over HTTP', () => {
     },
   );
 
-  test('a deletion of nobody, a mistyped one, and writing', async () => {
+  test('a deletion of an unknown job, a malformed one, and a write', async () => {
     const method = 'DELETE';
     expect(await http('/nobody', { method })).toMatchObject({ status: 404, code: 'not-found' });
     expect(await http('/nightly?makr', { method })).toMatchObject({ status: 400 });
@@ -59,7 +59,7 @@ describe('J20 over HTTP', () => {
     expect(post.status).toBeLessThan(500);
   });
 
-  test('a URL without an end', async () => {
+  test('an overlong URL', async () => {
     const { status: refused } = await http(`/nightly?tag=${'a'.repeat(100_000)}`);
     expect([414, 431]).toContain(refused);
   });

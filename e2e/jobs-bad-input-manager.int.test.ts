@@ -1,4 +1,4 @@
-// What only a manager can be told wrongly, against the real server: each has its code, and changes nothing.
+// Invalid input that only a manager can receive, against the real server: each has its code, and changes nothing.
 import { createJobManager } from '@syncline/jobs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { jobId, UnchangedJobs } from './jobs-unchanged.js';
@@ -15,7 +15,7 @@ afterAll(() => unchanged[Symbol.asyncDispose]());
 describe('J20 through a manager', () => {
   const target = () => ({ store: unchanged.store, jobId, taskIndex: 0, numTasks: 4 });
 
-  test('another number of tasks under `fail`', async () => {
+  test('a different number of tasks with `fail`', async () => {
     const options = { onNumTasksMismatch: 'fail' } as const;
     const opening = createJobManager({ ...target(), numTasks: 5 }, options);
     await expect(opening).rejects.toMatchObject({
@@ -24,7 +24,7 @@ describe('J20 through a manager', () => {
     });
   });
 
-  test('what is not its own, statuses that are no errors, payloads that are no JSON, and closed', async () => {
+  test("another task's state, statuses that are not errors, payloads that are not JSON, and a closed manager", async () => {
     const manager = await createJobManager(target(), { lease: false });
     await unchanged.remember(); // the claim counts
     const refused = (field: string) => ({ code: 'invalid-argument', details: { field } });

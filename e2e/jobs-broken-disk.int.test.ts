@@ -8,7 +8,7 @@ import { type Cluster, type ClusterNode, startCluster } from '@syncline/testkit'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { JobsTask } from './jobs-task.js';
 
-const WAIT = { timeout: 30_000, interval: 5 };
+const WAIT = { timeout: 60_000, interval: 5 };
 const jobId = 'nightly';
 const random = createSystemRandom();
 let cluster: Cluster;
@@ -27,7 +27,7 @@ afterEach(async () => {
 
 const database = () => join(node.dataDir, 'jobs', 'db');
 
-test('a disk that fails: `storage-failed`, not ready, no more writes; reads go on', async () => {
+test('a disk that fails: `storage-failed`, not ready, no more writes; reads continue', async () => {
   const task = await JobsTask.claim(store, { jobId });
   const kept = new Map<string, State>();
   let status = 0;
@@ -43,7 +43,7 @@ test('a disk that fails: `storage-failed`, not ready, no more writes; reads go o
     }
   };
   for (let count = 0; count < 8; count += 1) expect(await writeOne()).toBe('applied');
-  await rename(database(), `${database()}.away`); // the next file that LevelDB makes has no place
+  await rename(database(), `${database()}.away`); // the next file that LevelDB creates has no directory
   await vi.waitFor(async () => expect(await writeOne()).toBe('storage-failed'), WAIT);
   expect(await writeOne()).toBe('storage-failed');
   await expect(task.act('release')).rejects.toMatchObject({ code: 'storage-failed' });
@@ -63,18 +63,18 @@ test('a disk that fails: `storage-failed`, not ready, no more writes; reads go o
   const found = await vi.waitFor(again, WAIT);
   for (const state of inOrder) {
     const now = found.states.find(({ tag }) => tag === state.tag);
-    expect(now?.version).toBeGreaterThanOrEqual(state.version); // a failed write may have arrived
+    expect(now?.version).toBeGreaterThanOrEqual(state.version); // a failed write may have been stored
     if (now?.version === state.version) expect(now).toEqual(state);
   }
 });
 
-test('a record that is damaged: `corrupt` for its key and for aggregates that show it, never «not started»', async () => {
+test('a damaged record: `corrupt` for its key and for aggregates that include it, never "not started"', async () => {
   const task = await JobsTask.claim(store, { jobId, numTasks: 1 });
-  const secret = Buffer.from(random.bytes(30)).toString('base64'); // what a table does not compress
+  const secret = Buffer.from(random.bytes(30)).toString('base64'); // text that a table does not compress
   await task.set('damaged', 5, { message: secret });
   await task.set('whole', 6);
   await node.stop();
-  await node.start(); // what was in the log is in a table now
+  await node.start(); // what was in the log is now in a table
   await node.stop();
   expect(await flipInTables(secret)).toBe(1);
   await node.start();
@@ -93,7 +93,7 @@ test('a record that is damaged: `corrupt` for its key and for aggregates that sh
   expect((await fetch(`${node.url('http')}/readyz`)).status).toBe(200);
 });
 
-/** Flips one bit of each place in the tables where the text stands. */
+/** Flips one bit at each place in the tables where the text occurs. */
 async function flipInTables(text: string): Promise<number> {
   let count = 0;
   const names = (await readdir(database())).filter((name) => name.endsWith('.ldb'));

@@ -1,4 +1,4 @@
-// One line of figures on standard error, where JOBS_FIGURES=1 asks for them.
+// Prints one line of figures on standard error if JOBS_FIGURES=1.
 export function tell(line: string): void {
   if (process.env['JOBS_FIGURES'] === '1') process.stderr.write(`${line}\n`);
 }

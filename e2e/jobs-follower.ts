@@ -1,21 +1,23 @@
-// A subscriber that follows a job over every end of its server, and keeps what it saw for the checkers of streams.
+// A subscriber that follows a job across restarts of its server, and records what it saw for the stream checkers.
 //
-// It goes on by itself, or it is cut again and again and resumes at the cursor that it was left with.
+// It continues by itself, or is disconnected again and again and resumes at its last cursor.
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cursor, JobEvent, JobStore, Scope } from '@syncline/jobs';
 import type { CommittedLog, JobTrace } from '@syncline/jobs/testing';
-import { type Random, randomBelow } from '@syncline/kernel';
+import { type Random, randomBelow, SynclineError } from '@syncline/kernel';
 
 export interface FollowerOptions {
   readonly jobId: string;
   readonly scope: Scope;
   /** Also leases and metadata. Default false. */
   readonly isWhole?: boolean;
-  /** Cut after some events. Default: never. */
+  /** Disconnect after some events. Default: never. */
   readonly cuts?: Random;
 }
 
-/** Events between two cuts, at most. */
+/** The most events between two disconnects. */
 const CUT_EVENTS_MAX = 50;
+const RETRY_MS = 20;
 
 export class JobsFollower {
   readonly #store: JobStore;
@@ -27,7 +29,7 @@ export class JobsFollower {
   #revision = 0;
   #error: unknown;
 
-  /** Begins at once. What it sees is added to the log. */
+  /** Starts immediately. What it sees is added to the log. */
   constructor(store: JobStore, log: CommittedLog, options: FollowerOptions) {
     this.#store = store;
     this.#log = log;
@@ -42,12 +44,12 @@ export class JobsFollower {
     return this.#error;
   }
 
-  /** The highest revision that it was shown or told of. */
+  /** The highest revision that it has seen in any event. */
   get revision(): number {
     return this.#revision;
   }
 
-  /** It has the last change that is for it. */
+  /** Whether it has the last change in its scope. */
   get isLevel(): boolean {
     const { scope, isWhole = false } = this.#options;
     const [incarnation = ''] = this.#log.incarnations;
@@ -57,6 +59,12 @@ export class JobsFollower {
       return (scope.taskId ?? taskId) === taskId && (scope.tag ?? tag) === tag;
     });
     return this.#revision >= (last?.revision ?? 0);
+  }
+
+  /** The last event was not `stale`. */
+  get isConnected(): boolean {
+    const last = this.#parts.at(-1)?.events.at(-1);
+    return last !== undefined && last.kind !== 'stale';
   }
 
   count(kind: JobEvent['kind'], isCounted: (event: JobEvent) => boolean = () => true): number {
@@ -90,7 +98,7 @@ export class JobsFollower {
       after = await this.#part(after);
   }
 
-  /** One subscription; gives the cursor that it was left with. */
+  /** Runs one subscription; returns its last cursor. */
   async #part(after: Cursor | undefined): Promise<Cursor | undefined> {
     const { jobId, scope, isWhole = false, cuts } = this.#options;
     const events: JobEvent[] = [];
@@ -102,11 +110,18 @@ export class JobsFollower {
       ...(after === undefined ? {} : { after }),
     });
     const eventsMax = cuts ? 1 + randomBelow(cuts, CUT_EVENTS_MAX) : Number.POSITIVE_INFINITY;
-    for await (const event of subscription) {
-      events.push(event);
-      this.#log.addEvent(event);
-      if ('cursor' in event) this.#revision = revisionOf(event.cursor);
-      if (events.length >= eventsMax) break;
+    try {
+      for await (const event of subscription) {
+        events.push(event);
+        this.#log.addEvent(event);
+        if ('cursor' in event) this.#revision = revisionOf(event.cursor);
+        if (events.length >= eventsMax) break;
+      }
+    } catch (thrown) {
+      // A store in this process refuses new subscribers while its database is down.
+      if (!cuts || !(thrown instanceof SynclineError) || thrown.code !== 'unavailable')
+        throw thrown;
+      await sleep(RETRY_MS);
     }
     return subscription.cursor;
   }

@@ -1,4 +1,5 @@
-// A manager whose server answers nobody hears, is out of reach, or stops: a bad network between real processes.
+// A manager whose server's answers are lost, or whose server is unreachable or stops: a bad network between
+// real processes.
 import { createJobManager, type JobEvent, type JobManager, type JobStore } from '@syncline/jobs';
 import { createRemoteJobStore } from '@syncline/jobs/grpc';
 import { formatAddress, SynclineError } from '@syncline/kernel';
@@ -7,7 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vi
 import { tell } from './jobs-figures.js';
 import { JobsTask } from './jobs-task.js';
 
-const WAIT = { timeout: 20_000, interval: 5 };
+const WAIT = { timeout: 60_000, interval: 5 };
 const jobId = 'nightly';
 const tag = 'ingest';
 
@@ -53,7 +54,7 @@ const stored = () => direct.getState(jobId, 0, tag);
 const whenStored = (version: number) =>
   vi.waitFor(async () => expect((await stored())?.version).toBe(version), WAIT);
 
-test('J2 a reply that is lost: sent again with its event id, one version and one event', async () => {
+test('J2 a lost reply: the write is resent with its event id, giving one version and one event', async () => {
   const events: JobEvent[] = [];
   const stop = new AbortController();
   const following = (async () => {
@@ -64,7 +65,7 @@ test('J2 a reply that is lost: sent again with its event id, one version and one
   proxy.set({ blackhole: true }, 'to-client');
   const writing = manager.setState({ tag, status: 7 });
   await whenStored(1);
-  proxy.heal(); // the connection is reset: whether the write arrived, nobody has said
+  proxy.heal(); // the connection is reset: it is unknown whether the write arrived
   const result = await writing;
   expect(result).toMatchObject({
     applied: true,
@@ -80,21 +81,21 @@ test('J2 a reply that is lost: sent again with its event id, one version and one
   await following;
 });
 
-test('J2 nobody there: tried six times, then `unavailable`, and surely not applied', async () => {
+test('J2 an unreachable server: the write is retried until the timeout, then `unavailable` and not applied', async () => {
   await proxy.refuseConnections();
   proxy.resetConnections();
   await vi.waitFor(() => expect(proxy.connectionCount).toBe(0), WAIT);
   const error = await errorOf(manager.setState({ tag, status: 7 }));
   expect(error).toMatchObject({ code: 'unavailable', outcome: 'not-applied', retryable: true });
   expect(error.message).toMatch(
-    /^🔴 setState of tag "ingest" .* tried 6 times: .*[^.]\. It was not applied\.$/,
+    /^🔴 setState of tag "ingest" .* tried \d+ times: .*[^.]\. It was not applied\.$/,
   );
   await proxy.acceptConnections();
   await vi.waitFor(() => manager.setState({ tag, status: 8 }), WAIT);
   expect(await stored()).toMatchObject({ version: 1, status: 8 });
 });
 
-test('J2 nobody answers: `timeout` in time, outcome unknown; the same event id tells what was', async () => {
+test('J2 no answer: `timeout` in time, outcome unknown; the same event id reveals what happened', async () => {
   proxy.set({ blackhole: true }, 'to-client');
   const startMs = performance.now();
   const error = await errorOf(manager.setState({ tag, status: 7 }));
@@ -110,7 +111,7 @@ test('J2 nobody answers: `timeout` in time, outcome unknown; the same event id t
   expect(again).toMatchObject({ duplicate: true, state: { version: 1 } });
 });
 
-test('J3 SIGTERM under load answers what has arrived; what was answered is there afterwards', async () => {
+test('J3 on SIGTERM under load writes that have arrived are answered, and what was answered is stored', async () => {
   const node = cluster.node(1);
   const task = await JobsTask.claim(direct, { jobId, taskId: 1 });
   const answered: number[] = [];

@@ -1,4 +1,4 @@
-// Clients of the job service that send whatever bytes they are told to, and see how they are refused.
+// Clients of the job service that send arbitrary bytes, and record how they are refused.
 import {
   Client,
   type ClientReadableStream,
@@ -9,7 +9,7 @@ import {
 import { encode, SERVICE, type SubscribeRequest, subscribe } from '@syncline/jobs/grpc';
 
 export interface Refusal {
-  /** Of gRPC or of HTTP. */
+  /** The gRPC or HTTP status. */
   readonly status: number;
   readonly code: unknown;
   readonly details: unknown;
@@ -21,7 +21,7 @@ const pass = (bytes: Uint8Array) => Buffer.from(bytes);
 export class JobsRawClient implements Disposable {
   readonly #client: Client;
 
-  /** Shares its connection with nobody. */
+  /** Uses its own connection. */
   constructor(address: string) {
     this.#client = new Client(address, credentials.createInsecure(), {
       'grpc.use_local_subchannel_pool': 1,
@@ -29,7 +29,7 @@ export class JobsRawClient implements Disposable {
     });
   }
 
-  /** The answer, or why there is none. */
+  /** The reply, or why there is none. */
   call(method: string, request: Uint8Array): Promise<Uint8Array | Refusal> {
     return new Promise((resolve) => {
       this.#client.makeUnaryRequest(
@@ -43,11 +43,11 @@ export class JobsRawClient implements Disposable {
     });
   }
 
-  /** A stream that nobody reads until its events are listened to. */
+  /** A stream that is not read until its events are listened to. */
   subscribe(request: Uint8Array): ClientReadableStream<Uint8Array> {
     const path = `/${SERVICE}/${subscribe.name}`;
     const stream = this.#client.makeServerStreamRequest(path, pass, (bytes) => bytes, request);
-    stream.on('error', () => undefined); // the status tells the same
+    stream.on('error', () => undefined); // the status says the same
     return stream;
   }
 
@@ -67,18 +67,16 @@ export function endOf(stream: ClientReadableStream<Uint8Array>): Promise<Refusal
 export function encodeSubscribe(jobId: string, more: Partial<SubscribeRequest> = {}): Uint8Array {
   return encode(subscribe.request, {
     jobId,
-    scope: undefined,
-    after: '',
+    scope: {},
     includeLeases: false,
     includeJob: false,
-    overflow: undefined,
     bufferEvents: 0,
     bufferBytes: 0,
     ...more,
   });
 }
 
-/** Gives up on an answer of more than 10 s: refusals come at once. */
+/** Gives up after 10 s without a reply: refusals are immediate. */
 export async function askHttp(url: string, init: RequestInit = {}): Promise<Refusal> {
   const response = await fetch(url, { signal: AbortSignal.timeout(10_000), ...init });
   const body = await response.text();

@@ -1,4 +1,4 @@
-// One task of a job over the plain store: it holds a claim, and its writes have event ids of their own.
+// One task of a job over the plain store: it holds a claim, and gives its writes their own event ids.
 import type {
   JobInfo,
   JobStore,
@@ -11,7 +11,7 @@ import type {
 export interface TaskOptions {
   readonly jobId: string;
   readonly taskId?: number;
-  /** Of the job, if it is created now. Default 4. */
+  /** The number of tasks, if the job is created now. Default 4. */
   readonly numTasks?: number;
   /** Default 0: the claim never expires. */
   readonly ttlMs?: number;
@@ -31,7 +31,7 @@ export class JobsTask {
     this.lease = lease;
   }
 
-  /** Creates the job if it is not there. */
+  /** Creates the job if it does not exist. */
   static async claim(store: JobStore, options: TaskOptions): Promise<JobsTask> {
     const { jobId, taskId = 0, numTasks = 4, ttlMs = 0, holder = 'test' } = options;
     const { job } = await store.createJob({ jobId, numTasks });

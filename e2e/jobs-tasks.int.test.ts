@@ -1,5 +1,4 @@
-// Tasks that die, come back from the dead, or stand still, and a clock that steps: real processes against the real
-// server.
+// Tasks that die, return as zombies, or are paused, and a clock that steps: real processes against the real server.
 import { fileURLToPath } from 'node:url';
 import type { JobEvent, JobStore } from '@syncline/jobs';
 import { createRemoteJobStore } from '@syncline/jobs/grpc';
@@ -9,7 +8,7 @@ import { tell } from './jobs-figures.js';
 import { JobsTask } from './jobs-task.js';
 
 const TTL_MS = 1_000;
-/** What `lost` may be late by: the rule, and what a busy machine adds to it. */
+/** How late `lost` may be: the rule, plus what a busy machine adds to it. */
 const LATE_MS = 1_000;
 const BUSY_MS = 5_000;
 const HOUR_MS = 3_600_000;
@@ -61,7 +60,7 @@ async function until(leases: AsyncGenerator<LeaseEvent['lease']>, state: string)
   }
 }
 
-test('J18 a task that is killed is lost within its ttl and a second, and nothing it said is', async () => {
+test('J18 a killed task is lost within its ttl plus a second, and nothing it wrote is', async () => {
   await using child = await startTask('killed');
   expect(await write(child, 'ingest')).toEqual({ version: 1 });
   const leases = leasesOf('killed');
@@ -86,7 +85,7 @@ test('J13 a zombie is fenced: what it writes after its successor has claimed is 
   await until(leases, 'lost');
   await using successor = await startTask('zombie');
   expect(await write(successor, 'ingest')).toEqual({ version: 2 });
-  zombie.send('ingest'); // it finds this when it wakes up
+  zombie.send('ingest'); // it finds out when it wakes up
   process.kill(zombie.pid, 'SIGCONT');
   expect(JSON.parse((await zombie.nextLine()) ?? '{}')).toEqual({ code: 'fenced' });
   expect(await write(zombie, 'other')).toEqual({ code: 'fenced' });
@@ -95,7 +94,7 @@ test('J13 a zombie is fenced: what it writes after its successor has claimed is 
   await leases.return(undefined);
 });
 
-test('J18 a pause is no death: who was lost and comes back holds its task again', async () => {
+test('J18 a lost task that was only paused holds its lease again', async () => {
   await using sleeper = await startTask('sleeper');
   expect(await write(sleeper, 'ingest')).toEqual({ version: 1 });
   const leases = leasesOf('sleeper');
@@ -108,7 +107,7 @@ test('J18 a pause is no death: who was lost and comes back holds its task again'
   await leases.return(undefined);
 });
 
-test('J18 J19 a clock that steps kills no task, and time never falls', async () => {
+test('J18 J19 a clock step does not make any task lost, and timestamps never decrease', async () => {
   const task = await JobsTask.claim(store, { jobId: 'clock', ttlMs: 60_000 });
   const step = async (isThere: (ms: number) => boolean) => {
     cluster.node(1).signal('SIGUSR2');
@@ -125,14 +124,14 @@ test('J18 J19 a clock that steps kills no task, and time never falls', async () 
   expect((await store.aggregate('clock', {})).lostTasks).toBe(0);
 });
 
-/** By the server's wall clock: when a job is created now. */
+/** By the server's wall clock: the creation time of a new job. */
 async function serverNowMs(): Promise<number> {
   const { job } = await store.createJob({ jobId: 'now', numTasks: 1 });
   await store.deleteJob('now');
   return job.createdAtMs;
 }
 
-test('J18 a server that was down lets every lease start anew', async () => {
+test('J18 after an outage of the server every lease starts over', async () => {
   const task = await JobsTask.claim(store, { jobId: 'downtime', ttlMs: TTL_MS });
   await task.set('ingest', 1);
   const node = cluster.node(1);

@@ -1,17 +1,17 @@
-// A server that holds one job, for tests of what is refused: whatever that was, nothing has changed.
+// A server with one job, for tests of refused requests: whatever they were, nothing has changed.
 import type { JobStore } from '@syncline/jobs';
 import { createRemoteJobStore } from '@syncline/jobs/grpc';
 import { type Cluster, startCluster } from '@syncline/testkit';
 import { expect } from 'vitest';
 import { JobsTask } from './jobs-task.js';
 
-/** Of 4 tasks, the second of which has written one state. */
+/** It has 4 tasks, the second of which has written one state. */
 export const jobId = 'nightly';
 
 export class UnchangedJobs implements AsyncDisposable {
   readonly cluster: Cluster;
   readonly store: JobStore;
-  /** The second of the job. */
+  /** The second task of the job. */
   readonly task: JobsTask;
   #before: unknown;
 
@@ -29,7 +29,7 @@ export class UnchangedJobs implements AsyncDisposable {
     return new UnchangedJobs(cluster, store, task);
   }
 
-  /** Before a test, and after what it has changed on purpose. */
+  /** Called before a test, and after changes that it made on purpose. */
   async remember(): Promise<void> {
     this.#before = await this.#contents();
   }

@@ -1,5 +1,5 @@
-// Subscriptions that nobody reads, over bare HTTP/2: what is not read stays on the wire, while a client of gRPC would
-// take some of it in.
+// Unread subscriptions over bare HTTP/2: unread bytes stay on the wire, while a gRPC client would buffer some
+// of them.
 import {
   type ClientHttp2Session,
   type ClientHttp2Stream,
@@ -10,7 +10,7 @@ import {
 import { SERVICE, type SubscribeRequest } from '@syncline/jobs/grpc';
 import { encodeSubscribe } from './jobs-raw-client.js';
 
-/** Fewer than a server takes on one connection. */
+/** Fewer than a server accepts on one connection. */
 const STREAMS_PER_CONNECTION = 95;
 
 export class UnreadStreams implements Disposable {
@@ -28,13 +28,13 @@ export class UnreadStreams implements Disposable {
     return this.#statuses;
   }
 
-  /** Resolves when all have been answered: each stands, or is refused. */
+  /** Resolves when the server has accepted or refused each of them. */
   async open(count: number, jobId: string, more?: Partial<SubscribeRequest>): Promise<void> {
     const answers = Array.from({ length: count }, () => this.#openOne(jobId, more));
     await Promise.all(answers);
   }
 
-  /** Reads one of them from now on; gives how many bytes came. */
+  /** Reads one of them from now on; returns how many bytes have arrived. */
   read(index: number): () => number {
     let bytesCount = 0;
     this.#streams[index]?.on('data', (chunk: Uint8Array) => {
@@ -43,7 +43,7 @@ export class UnreadStreams implements Disposable {
     return () => bytesCount;
   }
 
-  /** Gives one up, in the middle of whatever it was sent. */
+  /** Abandons one, in the middle of its data. */
   abandon(index: number): void {
     this.#streams[index]?.close(constants.NGHTTP2_CANCEL);
   }
@@ -67,7 +67,7 @@ export class UnreadStreams implements Disposable {
     stream.end(Buffer.concat([head, request]));
     return new Promise((resolve) => {
       stream.once('response', (headers) => {
-        const status = headers['grpc-status']; // at once: it was refused without a stream
+        const status = headers['grpc-status']; // immediately: it was refused without a stream
         if (status !== undefined) this.#statuses.push(Number(status));
         resolve();
       });

@@ -1,8 +1,8 @@
-// Writers that go on over every end of their server, and know what each answer must be.
+// Writers that continue across every restart of their server, and know what each reply must be.
 //
-// Nobody else writes their keys, and a write without an answer is sent again with its event id until it has one. So
-// the versions of a key are 1, 2, 3 … in the order of the writes: a write that was lost, or applied twice, shows in
-// the next answer at the latest.
+// No one else writes their keys, and a write without a reply is resent with its event id until it has one. So the
+// versions of a key are 1, 2, 3 … in the order of the writes: a write that was lost, or applied twice, shows in the
+// next reply at the latest.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { JobManager, SetStateResult, State, StateWrite } from '@syncline/jobs';
@@ -12,14 +12,14 @@ import type { JobsTask } from './jobs-task.js';
 const TAGS = ['ingest', 'parse', 'store'] as const;
 /** Fewer than a store remembers. */
 const REPEATS_MAX = 7;
-/** So that a follower sees some thousand changes, and not some hundred thousand. */
+/** Limits the rate, so that a follower sees some thousand changes, and not some hundred thousand. */
 const PAUSE_MS_MAX = 12;
 const RETRY_MS = 20;
 
 export interface JobsWriter {
-  /** Writes until `isOver`, and until its last write is answered. */
+  /** Writes until `isOver`, and until its last write has been answered. */
   run(isOver: () => boolean): Promise<void>;
-  /** The last answer of each key, and where an answer was not what it must be. */
+  /** The last reply for each key, and where a reply was wrong. */
   readonly acknowledged: ReadonlyMap<string, State>;
   readonly problems: readonly string[];
   readonly counts: WriterCounts;
@@ -27,12 +27,12 @@ export interface JobsWriter {
 
 export interface WriterCounts {
   answered: number;
-  /** Answers to repeats: of writes that were answered before, and of those that were not. */
+  /** Replies to repeats: of writes that were answered before, and of those that were not. */
   repeated: number;
   duplicates: number;
 }
 
-/** What both kinds of writers check of an answer. */
+/** The checks that both kinds of writers make on a reply. */
 class Answers {
   readonly acknowledged = new Map<string, State>();
   readonly problems: string[] = [];
@@ -55,24 +55,24 @@ class Answers {
     this.counts.answered += 1;
     const { status, message, eventId } = wanted;
     if (!result.applied) {
-      this.problems.push(`${tag} ${status} is refused at version ${result.current.version}`);
+      this.problems.push(`${tag} ${status} was refused at version ${result.current.version}`);
       return;
     }
     const { state } = result;
     if (result.duplicate) this.counts.duplicates += 1;
     if (state.version !== this.versionOf(tag) + 1)
       this.problems.push(
-        `${tag} ${status} is version ${state.version} after ${this.versionOf(tag)}`,
+        `${tag} ${status} got version ${state.version} after ${this.versionOf(tag)}`,
       );
     const isOwn = state.status === status && state.message === message;
     if (!isOwn || (eventId !== undefined && state.eventId !== eventId))
-      this.problems.push(`${tag} ${status} is answered as ${JSON.stringify(state)}`);
+      this.problems.push(`${tag} ${status} got the reply ${JSON.stringify(state)}`);
     this.acknowledged.set(tag, state);
     this.#onAnswer(state);
   }
 }
 
-/** Over the plain store: it repeats by itself, also what was answered long ago. */
+/** Over the plain store: it repeats writes itself, including those answered long ago. */
 export class RawWriter implements JobsWriter {
   readonly #task: JobsTask;
   readonly #durabilities: readonly Durability[];
@@ -116,7 +116,7 @@ export class RawWriter implements JobsWriter {
     while (!isOver() && this.problems.length === 0) {
       const tag = TAGS[randomBelow(this.#random, TAGS.length)] ?? TAGS[0];
       await this.#writeNext(tag);
-      // A new server must know what the last one has answered.
+      // A new server must know what the previous one has answered.
       const isDue = this.#isServerNew || randomBelow(this.#random, 8) === 0;
       this.#isServerNew = false;
       if (isDue) await this.#repeat(tag);
@@ -127,7 +127,7 @@ export class RawWriter implements JobsWriter {
   async #writeNext(tag: string): Promise<void> {
     this.#status += 1;
     const durability = this.#durabilities[this.#status % this.#durabilities.length] ?? 'synced';
-    // A repeat of a conditional write that was applied must not fail on what it has changed itself.
+    // A repeat of a conditional write that was applied must not fail because of its own change.
     const condition = this.#status % 3 === 0 ? { ifVersion: this.#answers.versionOf(tag) } : {};
     const payload = { step: this.#status, rows: 'x'.repeat(randomBelow(this.#random, 200)) };
     const write = this.#task.write(tag, this.#status, { payload, durability, ...condition });
@@ -138,7 +138,7 @@ export class RawWriter implements JobsWriter {
     this.#recent.set(tag, [...recent, { write, state: result.state }].slice(-REPEATS_MAX));
   }
 
-  /** An old one of this key: the first answer again, and nothing else happens. */
+  /** An old write of this key: the same reply as the first time, and nothing else happens. */
   async #repeat(tag: string): Promise<void> {
     const recent = this.#recent.get(tag) ?? [];
     const old = recent[randomBelow(this.#random, recent.length)];
@@ -190,7 +190,7 @@ export class ManagerWriter implements JobsWriter {
     return this.#answers.counts;
   }
 
-  /** Its tags side by side, as a manager sends them. */
+  /** Writes its tags concurrently, as a manager sends them. */
   async run(isOver: () => boolean): Promise<void> {
     await Promise.all(TAGS.map((tag) => this.#runTag(tag, isOver)));
   }

@@ -1,9 +1,9 @@
-// Loaded into a server by `node --import`: notes every turn of its event loop that takes long.
+// Loaded into a server by `node --import`: records every long turn of its event loop.
 //
 // A turn is measured by the processor time of the main thread, as Linux counts it, not by the clock: on a busy
-// machine a thread may wait for long without having done anything. A timer looks each millisecond, so a turn is
-// noted with at most that much of those around it. It begins when the server listens to signals: loading
-// the program comes before, and nothing is opened yet.
+// machine a thread may wait for long without doing anything. A timer checks each millisecond, so a recorded turn
+// includes at most that much of its neighbours. It starts when the server begins to listen for signals: by then the
+// program is loaded, and nothing is opened yet.
 import { appendFileSync, openSync, readSync } from 'node:fs';
 
 const file = process.env.LOOP_PROBE_FILE;

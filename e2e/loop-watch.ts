@@ -1,4 +1,4 @@
-// Reads what loop-probe.mjs notes inside a server: how long its event loop was held.
+// Reads the records of loop-probe.mjs: how long the event loop of a server was blocked.
 //
 // SETS_FIGURES=1 prints what was measured.
 import { existsSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 const PROBE = fileURLToPath(new URL('loop-probe.mjs', import.meta.url));
 
 export class LoopWatch {
-  /** For the process that is to be watched. */
+  /** Options for the process to be watched. */
   readonly env: Readonly<Record<string, string>>;
   readonly #notes: string;
 
@@ -18,7 +18,7 @@ export class LoopWatch {
     this.env = { NODE_OPTIONS: `--import=${PROBE}`, LOOP_PROBE_FILE: notes };
   }
 
-  /** Processor time of the longest turn of the event loop meanwhile; 0 when none was worth a note. */
+  /** Processor time of the longest turn of the event loop in this period; 0 if none was recorded. */
   async longestMs(what: string, work: () => Promise<unknown>): Promise<number> {
     await rm(this.#notes, { force: true });
     const startMs = performance.now();

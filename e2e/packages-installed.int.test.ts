@@ -41,7 +41,7 @@ const doors = manifests
   .filter(({ name }) => isModule(name))
   .flatMap(({ name, exports }) => Object.keys(exports).map((door) => `${name}${door.slice(1)}`));
 
-/** What the optional adapters want beside them, in the versions that the repository is tested with. */
+/** What the optional adapters require, in the versions that the repository is tested with. */
 const peers = [
   '@google-cloud/firestore',
   '@grpc/grpc-js',
@@ -50,11 +50,15 @@ const peers = [
   'express',
   'fastify',
   'ioredis',
+  'pg',
+  '@types/pg',
 ];
 const tools = ['@types/express', '@types/node', 'typescript'];
 
 const directory = await makeTempDirectory('packages');
 const everything = join(directory.path, 'everything');
+const alone = join(directory.path, 'alone');
+const folderOf = (name: string): string => name.slice('@syncline/'.length);
 const packed = new Map<string, Packed>();
 
 const run = (program: string, ...args: readonly string[]): Promise<ProgramEnd> =>
@@ -70,26 +74,38 @@ async function npm(args: readonly string[]): Promise<string> {
 const tarballOf = (name: string): string =>
   `file:${join(directory.path, packed.get(name)?.filename ?? `no tarball of ${name}`)}`;
 
-/** A project that depends on some of the packages and on third parties by name. */
-async function installProject(
-  folder: string,
-  own: readonly string[],
-  others: readonly string[] = [],
-): Promise<void> {
+const overrides = (): Readonly<Record<string, string>> =>
+  Object.fromEntries(names.map((name) => [name, tarballOf(name)]));
+
+async function writeManifest(folder: string, manifest: object): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, 'package.json'), JSON.stringify({ private: true, ...manifest }));
+}
+
+async function install(folder: string, ...flags: readonly string[]): Promise<void> {
+  const quick = ['--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund'];
+  await npm(['install', '--prefix', folder, '--engine-strict', ...quick, ...flags]);
+}
+
+/** One project with all packages, and with dependencies in the versions of the repository. */
+async function installEverything(): Promise<void> {
   const versionOf = (name: string): string =>
     (readJson(join(root, 'node_modules', name, 'package.json')) as Manifest).version;
-  const manifest = {
-    private: true,
-    dependencies: {
-      ...Object.fromEntries(own.map((name) => [name, tarballOf(name)])),
-      ...Object.fromEntries(others.map((name) => [name, versionOf(name)])),
-    },
-    overrides: Object.fromEntries(names.map((name) => [name, tarballOf(name)])),
-  };
-  await mkdir(folder, { recursive: true });
-  await writeFile(join(folder, 'package.json'), JSON.stringify(manifest));
-  const quick = ['--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund'];
-  await npm(['install', '--prefix', folder, '--engine-strict', ...quick]);
+  const others = [...peers, ...tools].map((name) => [name, versionOf(name)] as const);
+  const dependencies = { ...overrides(), ...Object.fromEntries(others) };
+  await writeManifest(everything, { dependencies, overrides: overrides() });
+  await install(everything);
+}
+
+/** Projects with one package each. Nothing is hoisted, so none sees what another has installed. */
+async function installAlone(packages: readonly string[]): Promise<void> {
+  await writeManifest(alone, { workspaces: packages.map(folderOf), overrides: overrides() });
+  for (const name of packages) {
+    const dependencies = { [name]: tarballOf(name) };
+    const manifest = { name: `alone-${folderOf(name)}`, version: '1.0.0', dependencies };
+    await writeManifest(join(alone, folderOf(name)), manifest);
+  }
+  await install(alone, '--install-strategy=nested');
 }
 
 async function writeProject(
@@ -107,7 +123,7 @@ beforeAll(async () => {
   const destination = ['--pack-destination', directory.path];
   const list = await npm(['pack', '--json', '--prefix', root, ...destination, ...workspaces]);
   for (const one of JSON.parse(list) as Packed[]) packed.set(one.name, one);
-  await installProject(everything, names, [...peers, ...tools]);
+  await installEverything();
 }, timeoutMs);
 
 afterAll(async () => await directory[Symbol.asyncDispose]());
@@ -243,7 +259,7 @@ test('the installed command runs a server', { timeout: timeoutMs }, async () => 
 });
 
 /** One small task for each library, in JavaScript that Node 20 runs as it is. */
-const alone: Readonly<Record<string, string>> = {
+const programs: Readonly<Record<string, string>> = {
   '@syncline/riblt': `
     import { Decoder, Encoder } from '@syncline/riblt';
     const key = { k0: 1, k1: 2 };
@@ -272,14 +288,16 @@ const alone: Readonly<Record<string, string>> = {
     console.log(typeof memoryState === 'function');`,
 };
 
-test.each(Object.entries(alone))(
-  '%s works alone, from plain JavaScript',
-  async (name, program) => {
-    const folder = join(directory.path, `alone-${name.slice('@syncline/'.length)}`);
-    await installProject(folder, [name]);
-    await writeFile(join(folder, 'program.mjs'), program);
-    const end = await runNode(join(folder, 'program.mjs'));
-    expect(end).toEqual({ code: 0, stdout: 'true\n', stderr: '' });
-  },
-  timeoutMs,
-);
+describe('a project with one package', () => {
+  beforeAll(() => installAlone(Object.keys(programs)), timeoutMs);
+
+  test.each(Object.entries(programs))(
+    '%s works alone, from plain JavaScript',
+    async (name, program) => {
+      const file = join(alone, folderOf(name), 'program.mjs');
+      await writeFile(file, program);
+      expect(await runNode(file)).toEqual({ code: 0, stdout: 'true\n', stderr: '' });
+    },
+    timeoutMs,
+  );
+});

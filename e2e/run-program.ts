@@ -1,7 +1,7 @@
-// Runs a program to its end: what it was told on standard input, and what it said.
+// Runs a program to its end, with its standard input and output.
 import { spawn } from 'node:child_process';
 
-const DEADLINE_MS = 30_000;
+const DEADLINE_MS = 120_000;
 
 export interface ProgramEnd {
   readonly code: number | null;
@@ -12,7 +12,7 @@ export interface ProgramEnd {
 export interface ProgramOptions {
   readonly input?: string | Uint8Array;
   readonly environment?: Readonly<Record<string, string>>;
-  /** Default 30 s. */
+  /** Default 120 s. */
   readonly deadlineMs?: number;
 }
 
@@ -34,7 +34,7 @@ export function runProgram(
       });
     child.once('error', reject);
     child.once('close', (code) => resolve({ code, ...said }));
-    child.stdin.on('error', () => undefined); // it may end without having read all
+    child.stdin.on('error', () => undefined); // it may exit without having read everything
     child.stdin.end(input);
   });
 }

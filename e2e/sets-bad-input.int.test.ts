@@ -1,7 +1,7 @@
-// Bytes that are no commands, and commands at their limits and one beyond, against the real server. What is refused
-// has an exact text, ends the connection where the protocol is broken, and changes nothing.
+// Bytes that are not commands, and commands at their limits and one beyond, against the real server. A refusal has an
+// exact text, closes the connection if the protocol is violated, and changes nothing.
 //
-// What takes 10 s or 60 s to be noticed is tried in virtual time: packages/sets/src/resp/session.sim.test.ts.
+// What takes 10 s or 60 s to be noticed is tested in virtual time: packages/sets/src/resp/session.sim.test.ts.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { encodeCommand, SetsRawClient } from './sets-raw-client.js';
 import { type SetsNode, startSetsNode, startWithPassword } from './sets-targets.js';
@@ -20,18 +20,18 @@ afterAll(() => target[Symbol.asyncDispose]());
 const connect = () => SetsRawClient.connect(target.port);
 
 test.each([
-  ['a count that is no number', '*x\r\n', 'invalid multibulk length'],
+  ['a count that is not a number', '*x\r\n', 'invalid multibulk length'],
   ['a word too many', `*${WORDS + 1}\r\n`, 'invalid multibulk length'],
-  ['a length that is no number', '*1\r\n$x\r\n', 'invalid bulk length'],
+  ['a length that is not a number', '*1\r\n$x\r\n', 'invalid bulk length'],
   ['a negative length', '*1\r\n$-1\r\n', 'invalid bulk length'],
   ['a byte too many', `*1\r\n$${BULK_BYTES + 1}\r\n`, 'invalid bulk length'],
   ['a word without its length', '*1\r\nPING\r\n', "expected '$', got 'P'"],
-  ['a length that lies', '*1\r\n$3\r\nPING\r\n', 'bulk without line end'],
+  ['a wrong length', '*1\r\n$3\r\nPING\r\n', 'bulk without line end'],
   ['quotes that are not closed', 'ECHO "a\r\n', 'unbalanced quotes in request'],
   ['an inline command without end', 'x'.repeat(LINE_BYTES + 1), 'too big inline request'],
   ['a count without end', `*${'1'.repeat(LINE_BYTES)}`, 'too big mbulk count string'],
   ['a length without end', `*1\r\n$${'1'.repeat(LINE_BYTES)}`, 'too big bulk count string'],
-])('S14 %s is answered once, and nothing behind it runs', async (_, bytes, text) => {
+])('S14 %s is answered once, and nothing after it runs', async (_, bytes, text) => {
   using client = await connect();
   client.send(`${encodeCommand(['PING'])}${bytes}`);
   client.send(encodeCommand(['SADD', 'behind', 'm']));
@@ -44,7 +44,7 @@ test.each([
   ['POST', 'POST / HTTP/1.1\r\nHost: x\r\n\r\nSADD behind m\r\n'],
   ['Host:', 'GET / HTTP/1.1\r\nHost: x\r\n\r\nSADD behind m\r\n'],
   ['a TLS greeting', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
-])('%s closes the connection, and a web page cannot make commands', async (_, bytes) => {
+])('%s closes the connection, and a web page cannot send commands', async (_, bytes) => {
   using client = await connect();
   client.send(bytes);
   expect(await client.ended()).not.toContain(':1');
@@ -52,7 +52,7 @@ test.each([
   expect(await other.ask('EXISTS', 'behind')).toBe(':0');
 });
 
-test('S10 more than 64 MiB are no command, and a declared length takes no memory', async () => {
+test('S10 more than 64 MiB is not a command, and a declared length takes no memory', async () => {
   using client = await connect();
   const megabyte = `$${BULK_BYTES}\r\n${'x'.repeat(BULK_BYTES)}\r\n`;
   client.send(`*${WORDS}\r\n$4\r\nECHO\r\n`);
@@ -60,7 +60,7 @@ test('S10 more than 64 MiB are no command, and a declared length takes no memory
   expect(await client.ended()).toBe(protocolError('invalid bulk length'));
 });
 
-describe('the last one that is taken, and one more', () => {
+describe('the maximum, and one more', () => {
   test('bytes of a key', async () => {
     using client = await connect();
     expect(await client.ask('SADD', 'k'.repeat(4_096), 'm')).toBe(':1');
@@ -153,7 +153,7 @@ describe('before AUTH', () => {
   afterAll(() => guarded[Symbol.asyncDispose]());
   const stranger = () => SetsRawClient.connect(guarded.port);
 
-  test('S10 little is taken, and the limits end with the password', async () => {
+  test('S10 limits are low until the password is sent', async () => {
     using few = await stranger();
     expect(await few.ask('SADD', ...'123456789')).toBe('-NOAUTH Authentication required.');
     few.forget();
@@ -169,7 +169,7 @@ describe('before AUTH', () => {
     expect(await known.ask('SADD', 'k', ...'123456789', 'x'.repeat(16_385))).toBe(':10');
   });
 
-  test('S10 who reads none of its refusals is cut', async () => {
+  test('S10 a client that reads none of its refusals is disconnected', async () => {
     using deaf = await stranger();
     deaf.pause();
     const pings = encodeCommand(['PING']).repeat(10_000);
@@ -178,7 +178,7 @@ describe('before AUTH', () => {
     expect(sent).toBeLessThan(1_000);
   });
 
-  test('who guesses waits a second, from the fifth wrong password on, on every connection', async () => {
+  test('guessing costs a second from the fifth wrong password on, on every connection', async () => {
     using guesser = await stranger();
     const guess = async (client: SetsRawClient) => {
       const startMs = performance.now();

@@ -1,8 +1,8 @@
 // Three real nodes behind proxies, under load, while they are killed, paused and cut off from each other: no
 // acknowledged write is lost, nothing that was removed returns, and at rest all nodes are equal.
 //
-// Each writer stays with one node and has elements of its own, so it knows what must be there. SETS_CLUSTER_ROUNDS
-// (6) says how many faults there are. SETS_FIGURES=1 prints figures.
+// Each writer stays with one node and has its own elements, so it knows what must be there. SETS_CLUSTER_ROUNDS (6)
+// says how many faults there are. SETS_FIGURES=1 prints figures.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createSystemRandom, randomBelow } from '@syncline/kernel';
 import type { ClusterNode } from '@syncline/testkit';
@@ -17,7 +17,7 @@ const MS_PER_ROUND = 30_000;
 const NODES = 3;
 /** One fault lasts this long at most. */
 const FAULT_MS_MAX = 2_000;
-/** How long nodes that differ may stand still. */
+/** How long differing nodes may make no progress. */
 const STILL_MS_MAX = 60_000;
 const POLL_MS = 100;
 const random = createSystemRandom();
@@ -93,7 +93,7 @@ async function strike(
   for (const link of links) link.heal();
 }
 
-/** What the writer was told is there, on this node; of what it was not told, the first few steps may be. */
+/** All acknowledged writes are on this node; of the unacknowledged ones, the first few may be. */
 async function expectKept(node: ClusterNode, writer: SetsWriter): Promise<void> {
   const redis = new Redis(respPort(node));
   try {

@@ -1,12 +1,12 @@
-// Real nodes whose data directory was lost or set back to an old copy: what a node knows comes back from its peers, and
-// where that is impossible it says so instead of guessing.
+// Real nodes whose data directory was lost or replaced by an old copy: a node gets its state back from its peers, and
+// where that is impossible it reports that instead of guessing.
 import { cp, rm } from 'node:fs/promises';
 import type { ClusterNode } from '@syncline/testkit';
 import { Redis } from 'ioredis';
 import { expect, test, vi } from 'vitest';
 import { digestOf, type MeshedCluster, startMeshedCluster } from './sets-cluster.js';
 
-const AT_MOST = { timeout: 30_000, interval: 50 };
+const AT_MOST = { timeout: 60_000, interval: 50 };
 
 async function withClient<T>(node: ClusterNode, body: (redis: Redis) => Promise<T>): Promise<T> {
   const redis = new Redis(node.address('resp').port);
@@ -49,7 +49,7 @@ async function expectEqual(...nodes: readonly ClusterNode[]): Promise<void> {
   }, AT_MOST);
 }
 
-/** Stops a node and copies its directory as it is then. */
+/** Stops a node and copies its directory. */
 async function backUp(node: ClusterNode): Promise<string> {
   const copy = `${node.dataDir}-copy`;
   await node.stop();
@@ -62,7 +62,7 @@ async function restore(node: ClusterNode, copy: string): Promise<void> {
   await cp(copy, node.dataDir, { recursive: true });
 }
 
-test('S3 an old copy goes on under a new epoch and is ready once it has the rest; so is an empty directory', async () => {
+test('S3 an old copy continues under a new epoch and is ready once it has the rest; so is an empty directory', async () => {
   await using cluster = await startMeshedCluster({ nodes: 2 });
   const [one, two] = [nodeOf(cluster, 1), nodeOf(cluster, 2)];
   await write(one, 'sadd', 'a', 'b');
@@ -82,7 +82,7 @@ test('S3 an old copy goes on under a new epoch and is ready once it has the rest
   await rm(one.dataDir, { recursive: true });
   await one.start();
   expect(await members(one)).toEqual(['b', 'c', 'd']);
-}, 60_000);
+});
 
 test('S3 an old copy that has written before it reached a peer ends with exit code 5', async () => {
   await using cluster = await startMeshedCluster({ nodes: 2 });
@@ -106,11 +106,11 @@ test('S3 an old copy that has written before it reached a peer ends with exit co
   const message = await started;
   expect(message).toMatch(/ended \(exit code 5\)/);
   expect(message).toMatch(/the data directory was restored from a copy/);
-  await one.kill(); // it has ended, and as expected
+  await one.kill(); // it has exited as expected
   expect(await digestOf(two)).toBe(before);
-}, 60_000);
+});
 
-test('S39 nodes that differ at the same version say so, log the dots and repair nothing', async () => {
+test('S39 nodes that differ at the same version report it, log the dots and repair nothing', async () => {
   await using cluster = await startMeshedCluster({ nodes: 3 });
   const [one, two, three] = [nodeOf(cluster, 1), nodeOf(cluster, 2), nodeOf(cluster, 3)];
   await write(one, 'sadd', 'a', 'b');

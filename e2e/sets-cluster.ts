@@ -1,4 +1,4 @@
-// Three real nodes, each pair connected through proxies that can cut, delay and slow the link.
+// Three real nodes, each pair connected through proxies that can cut, delay and slow down the link.
 import {
   type ClusterNode,
   type FaultProxy,

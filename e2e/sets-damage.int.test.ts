@@ -1,15 +1,15 @@
-// Every byte counts: one bit that flips in a file of a stopped server is noticed. After a clean stop the server refuses
-// to start and says what to do; after kill -9 a damaged log is cut there, with a warning. It never serves wrong sets.
+// Every byte counts: a single flipped bit in a file of a stopped server is detected. After a clean stop the server
+// refuses to start and says what to do; after kill -9 a damaged log is truncated there, with a warning. It never
+// serves wrong sets.
 //
-// Also: who may read the files, and data of the first version. SETS_FLIPS (60) is how many bytes are tried of each
-// file that is too large to try them all.
+// Also: file permissions, and data of the first version. SETS_FLIPS (60) is how many bytes are tested in each file
+// that is too large to test all of them.
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { cp, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import {
   createSystemClock,
-  createSystemFiles,
   createSystemRandom,
   type LogFields,
   type Logger,
@@ -18,6 +18,7 @@ import {
   silentLogger,
   silentMetrics,
 } from '@syncline/kernel';
+import { createSystemFiles } from '@syncline/kernel/node';
 import { openSets } from '@syncline/sets';
 import { makeTempDirectory, type TempDirectory } from '@syncline/testkit';
 import { Redis } from 'ioredis';
@@ -26,12 +27,12 @@ import { CliProcess, runCli } from './cli-process.js';
 import { startSetsNode } from './sets-targets.js';
 
 const FLIPS = Number(process.env['SETS_FLIPS'] ?? 60);
-/** Smaller files are tried byte by byte. */
+/** Smaller files are tested byte by byte. */
 const SMALL_BYTES = 200;
-/** Below this all members are in the checkpoint, above it each has a record of the log. */
+/** Members below this are in the checkpoint; each one above it has its own log record. */
 const CHECKPOINTED = 300;
 const MEMBERS = 330;
-const WAIT = { timeout: 20_000, interval: 20 };
+const WAIT = { timeout: 60_000, interval: 20 };
 const FILES = ['identity', 'checkpoint', 'log'] as const;
 const clock = createSystemClock();
 const random = createSystemRandom();
@@ -58,7 +59,7 @@ beforeAll(async () => {
   await node.start();
   await node.stop();
   await cp(node.dataDir, join(images.path, 'clean'), { recursive: true });
-}, 60_000);
+});
 afterAll(() => images[Symbol.asyncDispose]());
 
 async function pathOf(directory: string, file: (typeof FILES)[number]): Promise<string> {
@@ -102,7 +103,7 @@ function countOf(members: readonly string[]): number {
   return numbers.length;
 }
 
-/** Calls `look` for each damaged version of one file, in a copy of an image. */
+/** Calls `look` for each damaged version of one file, in a copy of the directory. */
 async function withFlips(
   how: 'killed' | 'clean',
   file: (typeof FILES)[number],
@@ -136,7 +137,7 @@ async function restore(image: string, copy: string): Promise<void> {
   await cp(image, copy, { recursive: true, filter: isSmall });
 }
 
-describe('one bit that flips', () => {
+describe('a flipped bit', () => {
   test.each(FILES)('after a clean stop in %s: the server refuses to start', async (file) => {
     await withFlips('clean', file, (loaded, position) => {
       if (!(loaded instanceof SynclineError)) expect.fail(`byte ${position} went unnoticed`);
@@ -155,7 +156,7 @@ describe('one bit that flips', () => {
   test('S6 after kill -9 in the log: the log ends there, and a warning says how much is lost', async () => {
     const counts = new Set<number>();
     await withFlips('killed', 'log', (loaded) => {
-      if (loaded instanceof SynclineError) return; // it seems to be of another owner or version
+      if (loaded instanceof SynclineError) return; // it looks like that of another owner or version
       const count = countOf(loaded.members);
       counts.add(count);
       expect(count).toBeLessThan(MEMBERS);
@@ -167,7 +168,7 @@ describe('one bit that flips', () => {
     expect(counts.size).toBeGreaterThan(5);
   });
 
-  test('what is not damaged loads', async () => {
+  test('undamaged files load', async () => {
     for (const how of ['killed', 'clean'] as const) {
       await using copy = await makeTempDirectory('whole');
       await cp(imageOf(how), copy.path, { recursive: true });
@@ -193,7 +194,7 @@ test('a copy of a running server is a backup: first the log, then the checkpoint
   await vi.waitFor(() => expect(added).toBeGreaterThan(200), WAIT);
   const [sets, before] = [join(target.node.dataDir, 'sets'), added];
   const commands = `cp -a ${sets}/identity ${sets}/log ${copy.path} && cp -a ${sets}/checkpoint ${copy.path}`;
-  // A checkpoint may finish meanwhile: then a file is missing, and the copy is made again.
+  // A checkpoint may finish in the meantime: then a file is missing, and the copy is repeated.
   await vi.waitFor(() => execFileSync('sh', ['-c', commands], { stdio: 'ignore' }), WAIT);
   await vi.waitFor(() => expect(added).toBeGreaterThan(before + 100), WAIT);
   isOver = true;

@@ -1,4 +1,4 @@
-// One line of figures on standard error, where SETS_FIGURES=1 asks for them.
+// Prints one line of figures on standard error if SETS_FIGURES=1.
 export function tell(line: string): void {
   if (process.env['SETS_FIGURES'] === '1') process.stderr.write(`${line}\n`);
 }

@@ -1,5 +1,5 @@
-// The sets on a disk that fills up: refused writes leave nothing behind, reads and removes go on, writing resumes with
-// room, and after kill -9 there is what was answered and nothing else. A server also starts on a full disk.
+// The sets on a disk that fills up: refused writes leave nothing behind, reads and removes continue, writing resumes
+// once there is space, and after kill -9 exactly the acknowledged writes remain. A server also starts on a full disk.
 import { statSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { mountSmallDisk, type SmallDisk } from '@syncline/testkit';
@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { CliProcess } from './cli-process.js';
 import { SetsRawClient } from './sets-raw-client.js';
 
-const WAIT = { timeout: 20_000, interval: 50 };
+const WAIT = { timeout: 60_000, interval: 50 };
 const DISK_BYTES = 64 * 1024 * 1024;
 /** Both are too large to be read within one turn: one by its bytes, the other by its members. */
 const LONG_MEMBERS = 200;
@@ -16,7 +16,7 @@ const LONG_MEMBER_BYTES = 10_000;
 const MANY_MEMBERS = 30_000;
 /** Removed in several operations. */
 const LARGE_MEMBERS = 70_000;
-/** Of the reserve in the data directory. */
+/** The size of the reserve in the data directory. */
 const RESERVE_BYTES = 12 * 1024 * 1024;
 
 interface Running extends AsyncDisposable {
@@ -41,7 +41,7 @@ async function startOn({ path }: SmallDisk): Promise<Running> {
   };
 }
 
-/** What must be there: changed with each answer. */
+/** What must be stored: updated with each reply. */
 class Expected {
   readonly long = new Set<string>();
   readonly many = new Set<string>();
@@ -89,7 +89,7 @@ class Expected {
   }
 }
 
-/** Takes all room until an add is refused: a page at the end of the log may have some left. */
+/** Uses up all space until an add is refused: a page at the end of the log may have some left. */
 async function fillUntilRefused(disk: SmallDisk, redis: Redis, expected: Expected): Promise<void> {
   await vi.waitFor(async () => {
     await disk.fill(0);
@@ -110,7 +110,7 @@ const mounted = mountSmallDisk(DISK_BYTES);
 if ('reason' in mounted) test.skip(`full disk: ${mounted.reason}`, () => {});
 else describe('on a disk that fills up', () => trials(mounted));
 
-/** One life after the other on the same disk. */
+/** One run after another on the same disk. */
 function trials(disk: SmallDisk): void {
   const expected = new Expected();
   let running: Running;
@@ -139,7 +139,7 @@ function trials(disk: SmallDisk): void {
     expect(await redis.call('SYNCLINE.DIGEST')).toEqual(digest);
   });
 
-  test('pipelined commands behind a refused write are answered one by one', async () => {
+  test('pipelined commands after a refused write are answered one by one', async () => {
     using client = await SetsRawClient.connect(running.redis.options.port ?? 0);
     const long = 'x'.repeat(LONG_MEMBER_BYTES);
     client.send(`SADD a ${long}\r\nPING\r\nSCARD a\r\nSREM many nobody\r\nPING\r\n`);
@@ -149,7 +149,7 @@ function trials(disk: SmallDisk): void {
     expect(replies).toEqual(['-MISCONF', '+PONG', ':0', ':0', '+PONG', '']);
   });
 
-  test('reads and removes go on', async () => {
+  test('reads and removes continue', async () => {
     const { server, redis } = running;
     expect(await redis.scard('large')).toBe(LARGE_MEMBERS);
     expect(await redis.del('large')).toBe(1);
@@ -161,13 +161,13 @@ function trials(disk: SmallDisk): void {
     await expectRemoves(redis, expected);
   });
 
-  test('a server that was killed starts on a full disk, serves reads, and lets removes through', async () => {
+  test('a server that was killed starts on a full disk, serves reads, and accepts removes', async () => {
     await fillUntilRefused(disk, running.redis, expected);
     await running[Symbol.asyncDispose]();
     await disk.fill(0);
     running = await startOn(disk);
     const { server, redis } = running;
-    expect(server.stderr).toContain('disk full, reserve given up');
+    expect(server.stderr).toContain('disk full, reserve released');
     await expected.expectAll(redis);
     await expectRemoves(redis, expected);
     await fillUntilRefused(disk, redis, expected);
@@ -176,7 +176,7 @@ function trials(disk: SmallDisk): void {
     expect((await fetch(`${await server.url()}/readyz`)).status).toBe(200);
   });
 
-  test('writing resumes with room', async () => {
+  test('writing resumes once there is space', async () => {
     const { redis } = running;
     await disk.free();
     await vi.waitFor(async () => expect(await expected.addOne(redis)).toBe('answered'), WAIT);
@@ -190,7 +190,7 @@ function trials(disk: SmallDisk): void {
     await disk.fill(0);
     running = await startOn(disk);
     const { server, redis } = running;
-    expect(server.stderr).toContain('disk full, reserve given up');
+    expect(server.stderr).toContain('disk full, reserve released');
     await expected.expectAll(redis);
     await disk.fill(0);
     expect(await redis.flushall()).toBe('OK');
@@ -198,7 +198,7 @@ function trials(disk: SmallDisk): void {
     await stop(running);
   });
 
-  test('a start without room and without a reserve says so', async () => {
+  test('a start without space and without a reserve reports it', async () => {
     await rm(`${disk.path}/data/reserve`);
     await disk.fill(0);
     await using server = new CliProcess(['serve', '--data-dir', `${disk.path}/data`]);

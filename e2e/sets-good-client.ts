@@ -1,5 +1,5 @@
-// A well-behaved client beside the others: redis-benchmark, which is a process of its own and so measures the
-// server alone, and what the server costs meanwhile.
+// A well-behaved client beside the others: redis-benchmark, which runs in a separate process and so measures the
+// server alone, and the cost of the server in the meantime.
 import { readFileSync } from 'node:fs';
 import type { ClusterNode } from '@syncline/testkit';
 import { runProgram } from './run-program.js';
@@ -11,7 +11,7 @@ export interface ServiceFigures {
   readonly maxMs: number;
 }
 
-/** Adds random members to a set, or asks for them: from 4 connections, one command at a time on each. */
+/** Adds random members to a set, or looks them up: over 4 connections, one command at a time on each. */
 export async function measureService(
   port: number,
   name: 'sadd' | 'sismember',

@@ -1,8 +1,8 @@
 // Hostile, broken and slow clients of the sets, many at a time, against the real server. Each costs bounded memory,
-// and a well-behaved client is served meanwhile.
+// and a well-behaved client is still served.
 //
-// SETS_HOSTILE_MEMBERS (40,000) is the size of the large sets. SETS_FIGURES=1 prints memory and latencies. Bounds
-// are generous, since the machine may be busy: a server that waits for a hostile client misses them by far.
+// SETS_HOSTILE_MEMBERS (40,000) is the size of the large sets. SETS_FIGURES=1 prints memory and latencies. Bounds are
+// generous, since the machine may be busy: a server that waits for a hostile client misses them by far.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { tell } from './sets-figures.js';
 import { measureService, residentMebibytes } from './sets-good-client.js';
@@ -39,7 +39,7 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => target[Symbol.asyncDispose]());
 
-/** Measures while the others are at it, and looks at what they cost. */
+/** Measures while the others are active, and checks what they cost. */
 async function expectService(
   beside: string,
   command: 'sadd' | 'sismember' = 'sadd',
@@ -51,7 +51,7 @@ async function expectService(
   expect(resident - before, beside).toBeLessThan(GROWTH_MEBIBYTES_MAX);
 }
 
-/** So many connections, which are gone at the end of their test, however that ends. */
+/** Opens this many connections, which are closed at the end of their test, however that ends. */
 async function crowd(
   count: number,
 ): Promise<Disposable & { readonly clients: readonly SetsRawClient[] }> {
@@ -64,7 +64,7 @@ async function crowd(
   };
 }
 
-test('S10 clients that ask for large replies, again and again, and read none', async () => {
+test('S10 clients that request large replies, again and again, and read none', async () => {
   using hostile = await crowd(10);
   const { clients } = hostile;
   for (const client of clients) {
@@ -106,7 +106,7 @@ test('S10 a thousand connections, each with half a command', async () => {
   await expectService('1,000 connections with half a command');
 });
 
-test('floods of bytes that are no commands', async () => {
+test('floods of bytes that are not commands', async () => {
   using hostile = await crowd(50);
   const { clients } = hostile;
   const isAtIt = { value: true };
@@ -120,7 +120,7 @@ test('floods of bytes that are no commands', async () => {
   await Promise.all(floods);
 });
 
-test('S10 transactions that are never executed take no more than all may together', async () => {
+test('S10 transactions that are never executed stay within the limit for all clients', async () => {
   using hostile = await crowd(8);
   const { clients } = hostile;
   const words = encodeCommand(['ECHO', 'x'.repeat(1_000_000)]);
@@ -134,7 +134,7 @@ test('S10 transactions that are never executed take no more than all may togethe
   await expectService('8 transactions of 50 MB');
 });
 
-test('S19 transactions as large as they may be', async () => {
+test('S19 the largest allowed transactions', async () => {
   using client = await connect();
   const adds = many(9_000, (index) =>
     encodeCommand(['SADD', 'tx', ...many(7, (i) => `${index}.${i}`)]),
@@ -161,7 +161,7 @@ test('S19 patterns that take many steps', async () => {
   await expectService('KEYS and SSCAN with evil patterns');
 });
 
-test('S19 large sets are stored anew while others write', async () => {
+test('S19 STORE of large sets while others write', async () => {
   using hostile = await crowd(3);
   const { clients } = hostile;
   for (const [index, client] of clients.entries())

@@ -18,7 +18,7 @@ describe.each(TARGETS)('$name', ({ start }) => {
     await target[Symbol.asyncDispose]();
   });
 
-  test('it becomes ready, and commands answer as their types say', async () => {
+  test('it becomes ready, and replies have the declared types', async () => {
     expect(await redis.ping()).toBe('PONG');
     expect(redis.status).toBe('ready');
     expect(await redis.sadd('plain', 'a', 'b', 'c')).toBe(3);
@@ -74,7 +74,7 @@ describe.each(TARGETS)('$name', ({ start }) => {
     expect(await redis.scard('many')).toBe(5_000);
   });
 
-  test('a scan by streams gives every member and every set', async () => {
+  test('scan streams return every member and every set', async () => {
     await redis.sadd('scanned', ...numbers(2_000));
     const members = new Set<string>();
     for await (const page of redis.sscanStream('scanned', { count: 100 }))
@@ -88,7 +88,7 @@ describe.each(TARGETS)('$name', ({ start }) => {
 });
 
 describe.each(TARGETS)('$name with a password', ({ start }) => {
-  test('the right one lets in, none and a wrong one do not', async () => {
+  test('the right one is accepted, none and a wrong one are not', async () => {
     const password = 'open-sesame-open-sesame';
     await using target = await start(password);
     const once = { retryStrategy: null, maxRetriesPerRequest: 0 };
@@ -108,7 +108,7 @@ describe.each(TARGETS)('$name with a password', ({ start }) => {
   });
 });
 
-test('after a restart of the server it connects again by itself, and finds what was there', async () => {
+test('after a restart of the server it reconnects by itself, and the data is still there', async () => {
   await using target = await startSetsNode();
   const redis = new Redis(target.port);
   redis.on('error', () => undefined); // it reports each failed attempt

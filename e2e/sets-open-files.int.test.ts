@@ -1,5 +1,5 @@
 // A server that runs out of file descriptors: new connections and checkpoints fail for a while, writing does not, and
-// everything works again once there are descriptors. A limit that is too low is a warning at start.
+// everything works again once there are descriptors. A limit that is too low causes a warning at startup.
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { makeTempDirectory } from '@syncline/testkit';
@@ -9,8 +9,8 @@ import { CliProcess } from './cli-process.js';
 import { SetsRawClient } from './sets-raw-client.js';
 import { type SetsNode, startSetsNode } from './sets-targets.js';
 
-const WAIT = { timeout: 20_000, interval: 50 };
-/** A segment of the log, which is followed by a new file. */
+const WAIT = { timeout: 60_000, interval: 50 };
+/** A log segment, after which a new file is started. */
 const SEGMENT_BYTES = 64 * 1024 * 1024;
 const MEMBER_BYTES = 65_000;
 
@@ -47,7 +47,7 @@ function leaveDescriptors(count: number): void {
 const persistence = async (name: string) =>
   new RegExp(`${name}:(\\S+)`).exec(await redis.info('persistence'))?.[1];
 
-test('connections that take all descriptors do not stop writers, nor checkpoints for good', async () => {
+test('connections that take all descriptors do not stop writers, and stop checkpoints only temporarily', async () => {
   leaveDescriptors(20);
   const clients = await Promise.all(
     Array.from({ length: 60 }, () => SetsRawClient.connect(target.port).catch(() => undefined)),
@@ -90,7 +90,7 @@ test('a new segment that takes the last descriptor does not stop writers', async
   const names = () => readdirSync(`${target.node.dataDir}/sets/log`);
   const added: Promise<void>[] = [];
   await vi.waitFor(() => {
-    added.push(add(10)); // not answered before a sync, which needs a descriptor, too
+    added.push(add(10)); // not answered before a sync, which also needs a descriptor
     expect(names()).toHaveLength(3); // two segments and the reserve
   }, WAIT);
   setLimit();
@@ -102,7 +102,7 @@ test('a new segment that takes the last descriptor does not stop writers', async
   await vi.waitFor(async () => expect(await redis.scard('set')).toBe(members), WAIT);
 });
 
-test('a limit below the number of connections is a warning at start', async () => {
+test('a limit below the number of connections causes a warning at startup', async () => {
   await using directory = await makeTempDirectory('few-files');
   const ports = ['--http-port', '0', '--grpc-port', '0', '--resp-port', '0'];
   await using server = new CliProcess(['serve', '--data-dir', directory.path, ...ports], {

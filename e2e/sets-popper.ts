@@ -1,8 +1,8 @@
 // A client that adds members to a set and pops some of them, without waiting for replies.
 //
-// Only the server knows which members a pop takes. So after a crash the number is checked: of the commands that
-// were not answered the first few have happened, each pop took exactly as many members as it asked for, and no
-// member that was popped for sure is back.
+// Only the server knows which members a pop takes. So after a crash the number is checked: of the unanswered commands
+// the first few have happened, each pop took exactly as many members as it asked for, and no member that was
+// certainly popped is back.
 import { connect as connectTcp, type Socket } from 'node:net';
 
 export const POPPED_SET = 'popped';
@@ -43,7 +43,7 @@ export class SetsPopper {
     await new Promise<void>((resolve) => socket.once('close', () => resolve()));
   }
 
-  /** Checks the members that were found, and goes on from them. Returns what is wrong. */
+  /** Checks the members that were found, and continues from them. Returns what is wrong. */
   compare(found: ReadonlySet<string>): string | undefined {
     const back = [...found].find((member) => this.#popped.has(member));
     if (back !== undefined) return `${back} was popped and is back`;
@@ -64,7 +64,7 @@ export class SetsPopper {
     return undefined;
   }
 
-  /** Two adds before the first pop, then as much is added as popped: there is always enough. */
+  /** Two adds before the first pop, then as many adds as pops: there are always enough members. */
   #write(): void {
     const socket = this.#socket;
     if (socket === undefined || socket.destroyed || this.wrong !== undefined) return;

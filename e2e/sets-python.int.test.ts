@@ -6,10 +6,10 @@ import { expect, test } from 'vitest';
 import { startSetsNode, TARGETS } from './sets-targets.js';
 
 const PROGRAM = fileURLToPath(new URL('clients/redis-py.py', import.meta.url));
-/** Debian's own, which has the client as a package. */
+/** Debian's own Python, which has the client as a package. */
 const PYTHON = '/usr/bin/python3';
 
-/** Runs the program; `restart` is called when it asks for that. Gives what each step said. */
+/** Runs the program; calls `restart` when the program asks for it. Returns the output of each step. */
 async function runClient(
   args: readonly string[],
   restart: () => Promise<void> = async () => undefined,
@@ -67,7 +67,7 @@ test.each(TARGETS)('$name: with a password, and not without it', async ({ start 
   });
 });
 
-test('it connects again after kill -9 of the server, and finds what was there', async () => {
+test('it reconnects after kill -9 of the server, and the data is still there', async () => {
   await using target = await startSetsNode();
   const steps = await runClient([String(target.port)], async () => {
     await target.node.kill();

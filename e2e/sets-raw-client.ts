@@ -1,4 +1,4 @@
-// A RESP client that sends whatever bytes it is told to, reads when it likes, and sees how the connection ends.
+// A RESP client that sends arbitrary bytes, reads on demand, and records how the connection ends.
 import { connect as connectTcp, type Socket } from 'node:net';
 
 const DEADLINE_MS = 20_000;
@@ -43,7 +43,7 @@ export class SetsRawClient implements Disposable {
     return Buffer.concat(this.#chunks).toString('latin1');
   }
 
-  /** Forgets what has arrived; `bytes` goes on. */
+  /** Discards what has arrived; `bytes` keeps counting. */
   forget(): void {
     this.#chunks = [];
   }
@@ -52,7 +52,7 @@ export class SetsRawClient implements Disposable {
     this.#socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes);
   }
 
-  /** The same, and waits while the server takes nothing. Gives false when it is closed instead. */
+  /** The same, and waits while the server reads nothing. Returns false if the connection is closed instead. */
   async sendAll(bytes: string | Uint8Array): Promise<boolean> {
     if (this.isClosed) return false;
     const chunk = typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes;
@@ -62,12 +62,17 @@ export class SetsRawClient implements Disposable {
     return Promise.race([written, this.#closed.then(() => false)]);
   }
 
-  /** Ends its side: no more commands come, but replies are still read. */
+  /** Ends its side: no more commands are sent, but replies are still read. */
   endInput(): void {
     this.#socket.end();
   }
 
-  /** Takes no more replies. */
+  /** Disconnects at once, with a reset. */
+  reset(): void {
+    this.#socket.resetAndDestroy();
+  }
+
+  /** Stops reading replies. */
   pause(): void {
     this.#socket.pause();
   }
@@ -76,7 +81,7 @@ export class SetsRawClient implements Disposable {
     this.#socket.resume();
   }
 
-  /** Waits for what `isThere` says; fails when the connection ends before, or at the deadline. */
+  /** Waits until `isThere` is true; fails if the connection ends first, or at the deadline. */
   async until(isThere: () => boolean, timeoutMs = DEADLINE_MS): Promise<void> {
     const deadlineMs = performance.now() + timeoutMs;
     while (!isThere()) {
@@ -89,7 +94,7 @@ export class SetsRawClient implements Disposable {
     }
   }
 
-  /** Waits for the answer to one command that is answered by one line. */
+  /** Waits for the reply to a command with a one-line reply. */
   async ask(...words: readonly string[]): Promise<string> {
     this.forget();
     this.send(encodeCommand(words));
@@ -97,7 +102,7 @@ export class SetsRawClient implements Disposable {
     return this.text().slice(0, -2);
   }
 
-  /** Waits for the end; gives all that has arrived. */
+  /** Waits for the end; returns everything that has arrived. */
   async ended(): Promise<string> {
     await this.#closed;
     return this.text();

@@ -116,7 +116,7 @@ describe.each(TARGETS)('$name with a password', ({ start }) => {
   });
 });
 
-test('what was answered is there after a restart, and after kill -9', async () => {
+test('acknowledged writes are there after a restart, and after kill -9', async () => {
   await using target = await startSetsNode();
   const cli = async (...args: readonly string[]): Promise<string> => {
     const { stdout } = await runProgram('redis-cli', ['-p', String(target.port), ...args]);

@@ -1,11 +1,11 @@
-// Reads what a server that is not running has left of its sets. Works on a copy, because opening a log cuts it.
+// Reads the sets that a stopped server has left. Works on a copy, because opening a log truncates it.
 import { cp, readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { createSystemFiles } from '@syncline/kernel';
+import { createSystemFiles } from '@syncline/kernel/node';
 import { readStoredSets, type StoredSets } from '@syncline/sets/testing';
 import { makeTempDirectory } from '@syncline/testkit';
 
-/** Node id and cluster id that a server has by default. */
+/** The default node id and cluster id of a server. */
 const OWNER = { nodeId: 1, clusterId: 'syncline' };
 
 export interface LeftSets extends StoredSets {
@@ -15,17 +15,24 @@ export interface LeftSets extends StoredSets {
   readonly hasPartialCheckpoint: boolean;
 }
 
-export async function readLeftSets(dataDir: string): Promise<LeftSets> {
-  await using copy = await makeTempDirectory('left');
+/** A copy of what was left, so that the server can be restarted while it is read. */
+export interface LeftSetsCopy extends AsyncDisposable {
+  read(): Promise<LeftSets>;
+}
+
+export async function copyLeftSets(dataDir: string): Promise<LeftSetsCopy> {
+  const copy = await makeTempDirectory('left');
   const directory = join(dataDir, 'sets');
   const isWanted = (path: string) => basename(path) !== 'reserve';
   await cp(directory, copy.path, { recursive: true, filter: isWanted });
   const names = await readdir(join(directory, 'checkpoint'));
-  const stored = await readStoredSets(createSystemFiles(copy.path), OWNER);
   return {
-    ...stored,
-    members: bySet(stored),
-    hasPartialCheckpoint: names.some((name) => name.endsWith('.tmp')),
+    async read() {
+      const stored = await readStoredSets(createSystemFiles(copy.path), OWNER);
+      const hasPartialCheckpoint = names.some((name) => name.endsWith('.tmp'));
+      return { ...stored, members: bySet(stored), hasPartialCheckpoint };
+    },
+    [Symbol.asyncDispose]: () => copy[Symbol.asyncDispose](),
   };
 }
 

@@ -1,5 +1,5 @@
-// What tests with real clients run against: our server, and Redis itself. The same test on both shows that it
-// asks for what every Redis gives, and not for what ours happens to do.
+// What tests with real clients run against: our server, and Redis itself. Running the same test on both shows that it
+// relies on what every Redis does, and not on what ours happens to do.
 import { type ClusterNode, startCluster, startRedis } from '@syncline/testkit';
 
 export interface SetsTarget extends AsyncDisposable {

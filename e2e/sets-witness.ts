@@ -1,13 +1,15 @@
-// Two clients of one growing set: one adds 1, 2, 3 … to it, the other only reads, and remembers the most that it
-// saw. What a reader has seen must not be lost, just like what a writer was answered.
+// Two clients of one growing set: one adds 1, 2, 3 … to it, the other only reads, and remembers the highest count it
+// saw. What a reader has seen must not be lost, just like an acknowledged write.
 import { connect as connectTcp, type Socket } from 'node:net';
 
 export const WITNESSED_SET = 'kept';
 const NAME = WITNESSED_SET;
 const COMMANDS_AHEAD = 50;
+/** The set only grows, and is read whole after each kill: without a pause, a long run would read millions of members. */
+const PAUSE_MS = 50;
 
 export class SetsWitness {
-  /** Members that were added for sure, and the most that the reader was shown. */
+  /** Members that were certainly added, and the highest count that the reader was shown. */
   answeredMax = 0;
   shownMax = 0;
   /** The newest version that it was shown. */
@@ -20,12 +22,13 @@ export class SetsWitness {
   start(port: number, members: number): void {
     this.#sent = members;
     this.answeredMax = members;
-    const writer = converse(port, COMMANDS_AHEAD, () => `SADD ${NAME} ${this.#nextMember()}\r\n`);
+    const nextAdd = () => `SADD ${NAME} ${this.#nextMember()}\r\n`;
+    const writer = converse(port, COMMANDS_AHEAD, PAUSE_MS, nextAdd);
     writer.on('line', (line: string) => {
       if (line === ':1') this.answeredMax += 1;
       else this.wrong ??= `SADD ${NAME} was answered ${line}`;
     });
-    const reader = converse(port, 2, () => `SCARD ${NAME}\r\nSYNCLINE.VV\r\n`);
+    const reader = converse(port, 2, 0, () => `SCARD ${NAME}\r\nSYNCLINE.VV\r\n`);
     reader.on('line', (line: string) => {
       if (line.startsWith('-')) this.wrong ??= line;
       else if (line.startsWith(':')) this.shownMax = Math.max(this.shownMax, Number(line.slice(1)));
@@ -59,8 +62,11 @@ export class SetsWitness {
   }
 }
 
-/** Sends a command for each answer. Emits `line` for each line that comes. */
-function converse(port: number, ahead: number, next: () => string): Socket {
+/**
+ * Sends `ahead` commands, and as many again after a pause once they are answered. Emits `line` for each line that
+ * arrives.
+ */
+function converse(port: number, ahead: number, pauseMs: number, next: () => string): Socket {
   const many = () => Array.from({ length: ahead }, next).join('');
   const socket = connectTcp(port, '127.0.0.1', () => socket.write(many()));
   let rest = '';
@@ -76,7 +82,9 @@ function converse(port: number, ahead: number, next: () => string): Socket {
     }
     if (answers < ahead || socket.destroyed) return;
     answers = 0;
-    socket.write(many());
+    setTimeout(() => {
+      if (!socket.destroyed) socket.write(many());
+    }, pauseMs);
   });
   return socket;
 }

@@ -1,8 +1,8 @@
 // A client that changes sets without waiting for replies, and knows what each reply must be.
 //
-// Each writer has sets of its own and members of its own in the set that all share, so nobody else changes what it
-// expects. Commands of one connection run in order. So after a crash the elements of a writer are what all answered
-// commands have left, plus the first few of those that were not answered, each of them whole.
+// Each writer has its own sets, and its own members in the shared set, so no one else changes what it expects.
+// Commands of one connection run in order. So after a crash the elements of a writer are the result of all answered
+// commands, plus the first few of those that were not answered, each of them complete.
 import { connect as connectTcp, type Socket } from 'node:net';
 import { type Random, randomBelow } from '@syncline/kernel';
 
@@ -22,10 +22,10 @@ interface PlannedCommand {
   readonly answer: string;
 }
 
-/** Steps that are sent and not answered. */
+/** Steps that were sent and not answered. */
 const STEPS_AHEAD_MAX = 300;
 const STEPS_PER_WRITE_MAX = 40;
-/** Members that come and go, and how many there may be of those that come once. */
+/** Members that come and go, and the number of members that are only added once. */
 const ALPHABET = 30;
 const ELEMENTS_MAX = 1_500;
 const OWN_SETS = ['one', 'two', 'stored'] as const;
@@ -36,10 +36,10 @@ export class SetsWriter {
   readonly name: string;
   readonly #random: Random;
   #socket: Socket | undefined;
-  /** What is there after all steps that are planned, and after those that are answered. */
+  /** The state after all planned steps, and after those that were answered. */
   #planned = new Set<string>();
   #known = new Set<string>();
-  /** Elements that the step which is being planned has touched, and whether they were there before it. */
+  /** Elements touched by the step being planned, and whether they existed before it. */
   readonly #touched = new Map<string, boolean>();
   #waiting: Step[] = [];
   #linesSeen = 0;
@@ -84,7 +84,7 @@ export class SetsWriter {
     socket.on('data', (text: string) => this.#read(text));
   }
 
-  /** Resolves once no answer can come any more. */
+  /** Resolves once no more replies can come. */
   async ended(): Promise<void> {
     const socket = this.#socket;
     if (socket === undefined || socket.closed) return;
@@ -92,8 +92,8 @@ export class SetsWriter {
   }
 
   /**
-   * Checks the elements of this writer that were found, and goes on from them. Returns how many steps have happened
-   * without an answer, or what is wrong.
+   * Checks the elements of this writer that were found, and continues from them. Returns how many steps have happened
+   * without a reply, or what is wrong.
    */
   compare(found: ReadonlySet<string>): number | string {
     const unequal = new Set([...this.#known, ...found]);
@@ -125,7 +125,7 @@ export class SetsWriter {
     this.#waiting.push(...steps);
     const bytes = steps.flatMap(({ commands }) => commands.map(encode)).join('');
     if (bytes !== '') socket.write(bytes, 'latin1');
-    // Now and then it pauses, so that some turns of the server are small.
+    // Sometimes it pauses, so that some turns of the server are small.
     if (randomBelow(this.#random, 200) === 0) setTimeout(() => this.#write(), 20);
     else setImmediate(() => this.#write());
   }
@@ -227,7 +227,7 @@ export class SetsWriter {
     return { words: ['SMOVE', from, to, member], answer: isThere ? ':1' : ':0' };
   }
 
-  /** True when that was a change. */
+  /** True if that was a change. */
   #put(element: string, isThere: boolean): boolean {
     const wasThere = this.#planned.has(element);
     if (!this.#touched.has(element)) this.#touched.set(element, wasThere);
@@ -266,7 +266,7 @@ export class SetsWriter {
     return `${this.name}:unique:${this.#uniqueCount}`;
   }
 
-  /** One that was added long ago, if the first that is found lies in this set. */
+  /** A member that was added long ago, if the first one found belongs to this set. */
   #oldMember(set: string): string {
     for (const element of this.#planned) {
       const [from, member = ''] = element.split(' ');

@@ -1,4 +1,4 @@
-// The examples of the streams, as a user runs them: a pipeline that is killed, and one over a real Redis.
+// The streams examples, as a user runs them: a pipeline that is killed, and one over a real Redis.
 import { readdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { makeTempDirectory } from '@syncline/testkit';

@@ -3,7 +3,7 @@ import { access } from 'node:fs/promises';
 import { expect, it } from 'vitest';
 import { makeCertificates } from './certificates.js';
 
-it('makes certificates with the flaws that their names say, and removes them', async () => {
+it('creates certificates with the named flaws, and removes them', async () => {
   const certificates = await makeCertificates();
   const { ca, server, client, expired, stranger, mismatched, directory } = certificates;
   const read = ({ cert }: { cert: string }) => new X509Certificate(cert);

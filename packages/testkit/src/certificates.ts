@@ -1,5 +1,5 @@
-// Certificates for tests, made with `openssl` when they are needed: nothing secret lies in the repository,
-// and nothing in it expires.
+// Certificates for tests, made with `openssl` on demand: the repository holds no secrets, and nothing in it
+// expires.
 import { execFile } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -16,14 +16,14 @@ export interface CertificatePair {
 
 export interface TestCertificates extends AsyncDisposable {
   readonly directory: string;
-  /** The authority that has signed all of them but `stranger`. */
+  /** The CA that has signed all of them but `stranger`. */
   readonly ca: CertificatePair;
   /** For localhost, 127.0.0.1 and ::1, with the URI name `syncline://test/node/1`. */
   readonly server: CertificatePair;
   /** As `server`, with the URI name `syncline://test/node/2`. */
   readonly client: CertificatePair;
   readonly expired: CertificatePair;
-  /** Signed by an authority that nobody trusts. */
+  /** Signed by an untrusted CA. */
   readonly stranger: CertificatePair;
   /** The certificate of `server` with the key of `client`. */
   readonly mismatched: CertificatePair;
@@ -63,7 +63,7 @@ export async function makeCertificates(): Promise<TestCertificates> {
 
 const NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
 
-/** Each authority has a directory of its own, since `openssl ca` keeps a list of what it signed. */
+/** Each CA has its own directory, since `openssl ca` keeps a list of what it signed. */
 async function makeAuthority(parent: string, name: string): Promise<CertificatePair> {
   const directory = join(parent, name);
   await mkdir(directory);

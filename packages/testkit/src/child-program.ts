@@ -1,4 +1,4 @@
-// Runs one of the compiled programs in children/ as a process of its own, to be killed or asked.
+// Runs one of the compiled programs in children/ as a separate process, to be killed or queried.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -10,10 +10,10 @@ export interface ChildProgram extends AsyncDisposable {
   readonly pid: number;
   /** The next line of its standard output; undefined when it has ended. */
   nextLine(): Promise<string | undefined>;
-  /** Reads lines until one begins with `start`; throws when it ends before. */
+  /** Reads lines until one begins with `start`; throws if the process ends first. */
   lineThatStarts(start: string): Promise<string>;
   send(line: string): void;
-  /** kill -9, and waits until it is gone. The lines it had written before can still be read. */
+  /** kill -9, and waits until it is gone. Lines written before can still be read. */
   kill(): Promise<void>;
   /** How it ended: its exit code, or the name of the signal. */
   readonly ended: Promise<number | string>;
@@ -21,7 +21,7 @@ export interface ChildProgram extends AsyncDisposable {
 
 export function startChild(name: string, ...args: readonly string[]): ChildProgram {
   const program = fileURLToPath(new URL(`${name}.js`, CHILDREN));
-  const child = spawn(process.execPath, ['--enable-source-maps', program, ...args], {
+  const child = spawn(process.execPath, [program, ...args], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
@@ -38,7 +38,7 @@ export function startChild(name: string, ...args: readonly string[]): ChildProgr
       for (let line = await nextLine(); line !== undefined; line = await nextLine()) {
         if (line.startsWith(start)) return line;
       }
-      throw new Error(`${name} ended (${await ended}) before it said "${start}"`);
+      throw new Error(`${name} ended (${await ended}) before it printed "${start}"`);
     },
     send: (line) => child.stdin.write(`${line}\n`),
     kill,

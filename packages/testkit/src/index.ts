@@ -25,7 +25,7 @@ export {
   startNats,
   startRedis,
 } from './local-service.js';
-export { registerWorkload } from './register/register-workload.js';
+export { type PostgresServer, startPostgres } from './postgres-server.js';
 export { allFaults } from './simulation/faults/all-faults.js';
 export {
   type EditedPackage,
@@ -38,5 +38,13 @@ export { runSimCommand, type SimCommandDeps } from './simulation/sim-command.js'
 export type { Workload, WorkloadContext, WorkloadEntry } from './simulation/workload.js';
 export { mountSmallDisk, type NoSmallDisk, type SmallDisk } from './small-disk.js';
 export { checkLedger, lastInLedger, ledgerBatch } from './storage-ledger.js';
-export { type KillOptions, runKilled, type StreamPlan } from './stream-plan.js';
-export { makeTempDirectory, type TempDirectory } from './temp-directory.js';
+export {
+  type KillOptions,
+  type Kills,
+  runKilled,
+  type StreamPlan,
+  type StreamStart,
+  type StreamStartOutcome,
+  totalOf,
+} from './stream-plan.js';
+export { makeMemoryDirectory, makeTempDirectory, type TempDirectory } from './temp-directory.js';

@@ -1,11 +1,11 @@
-// Every limit of the testkit's tools.
+// The limits of the testkit.
 import { defineLimits } from '@syncline/kernel';
 
 export const testkitLimits = defineLimits({
   faultLineBytesMax: {
     value: 1024 * 1024,
     unit: 'bytes',
-    why: 'Under way in one direction of a proxied connection: 100 ms of latency still carry 10 MiB/s. Then reading stops.',
+    why: 'Bytes in flight in one direction of a proxied connection: enough for 10 MiB/s with 100 ms of latency. Above this limit, reading stops.',
   },
   outputTailBytesMax: {
     value: 64 * 1024,

@@ -1,17 +1,19 @@
-// A real server of one test's own: on loopback, in its own directory. It can be frozen, killed and started
-// again on the same port, as an operator or the world would do it.
+// A real server for one test: on loopback, in its own directory. It can be frozen, killed and restarted on the
+// same port.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readdir, readFile } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
+import { basename } from 'node:path';
 import { makeTempDirectory } from './temp-directory.js';
 
-const START_TIMEOUT_MS = 10_000;
+const START_TIMEOUT_MS = 30_000;
 const POLL_MS = 5;
 
 export interface LocalService extends AsyncDisposable {
   readonly port: number;
   readonly url: string;
-  /** Keeps its connections and answers nothing (SIGSTOP). */
+  /** Keeps its connections but sends no replies (SIGSTOP). */
   freeze(): void;
   thaw(): void;
   /** kill -9, and waits until it is gone. */
@@ -20,35 +22,42 @@ export interface LocalService extends AsyncDisposable {
   start(): Promise<void>;
 }
 
-interface ServiceDescription {
+export interface ServiceDescription {
   readonly command: string;
+  /** The user that runs it, if it refuses to run as root. */
+  readonly user?: { readonly uid: number; readonly gid: number } | undefined;
+  /** Before the first start. */
+  prepare?(directory: string): Promise<void>;
   args(port: number, directory: string): readonly string[];
   /** What to send to a new connection, and the reply of a server that is ready. */
   readonly greeting: string;
   readonly ready: RegExp;
 }
 
-async function startService(service: ServiceDescription): Promise<LocalService> {
+export async function startService(service: ServiceDescription): Promise<LocalService> {
   const { command, args, greeting, ready } = service;
-  const directory = await makeTempDirectory(command);
+  const directory = await makeTempDirectory(basename(command));
+  await service.prepare?.(directory.path);
   const port = await freePort();
   let child: ChildProcess | undefined;
   const kill = async () => {
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
     const gone = once(child, 'exit');
+    const helpers = await childrenOf(child.pid ?? 0);
     child.kill('SIGKILL');
     await gone;
+    for (const pid of helpers) await killHelper(pid);
   };
   const start = async () => {
     await kill();
-    const options = { cwd: directory.path, stdio: 'ignore' } as const;
+    const options = { cwd: directory.path, stdio: 'ignore', ...service.user } as const;
     child = spawn(command, [...args(port, directory.path)], options);
     await untilReady(command, child, () => answers(port, greeting, ready));
   };
   await start();
   return {
     port,
-    url: `${command.split('-')[0]}://127.0.0.1:${port}`,
+    url: `${basename(command).split('-')[0]}://127.0.0.1:${port}`,
     freeze: () => void child?.kill('SIGSTOP'),
     thaw: () => void child?.kill('SIGCONT'),
     kill,
@@ -60,13 +69,36 @@ async function startService(service: ServiceDescription): Promise<LocalService> 
   };
 }
 
+/** A killed server cannot end its own processes, and a new one will not start beside them. */
+async function childrenOf(parent: number): Promise<readonly number[]> {
+  const pids = (await readdir('/proc').catch(() => [])).map(Number).filter(Number.isInteger);
+  const found: number[] = [];
+  for (const pid of pids) {
+    const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+    if (new RegExp(`^PPid:\\s*${parent}$`, 'm').test(status)) found.push(pid);
+  }
+  return found;
+}
+
+async function killHelper(pid: number): Promise<void> {
+  try {
+    for (;;) {
+      process.kill(pid, 'SIGKILL');
+      if (/^State:\s*Z/m.test(await readFile(`/proc/${pid}/status`, 'utf8'))) return;
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    }
+  } catch {
+    return; // it is gone
+  }
+}
+
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
   server.close();
   await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port was given');
+  if (address === null || typeof address === 'string') throw new Error('no port was assigned');
   return address.port;
 }
 

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 
 export interface SmallDisk extends Disposable {
   readonly path: string;
-  /** Takes all room but `bytesLeft` away, also when it was called before. */
+  /** Uses up all space except `bytesLeft`, also if called before. */
   fill(bytesLeft: number): Promise<void>;
   /** Gives back what `fill` took. */
   free(): Promise<void>;
@@ -16,7 +16,7 @@ export interface SmallDisk extends Disposable {
   makeReadOnly(): void;
 }
 
-/** Why there is none: mounting needs root and the right to mount. */
+/** Why there is none: mounting needs root and permission to mount. */
 export type NoSmallDisk = { readonly reason: string };
 
 export function mountSmallDisk(bytes: number): SmallDisk | NoSmallDisk {
@@ -50,7 +50,7 @@ export function mountSmallDisk(bytes: number): SmallDisk | NoSmallDisk {
   };
 }
 
-/** Someone else may write at the same time: then the disk is full before the ballast is. */
+/** Another process may write at the same time: then the disk is full before the ballast is complete. */
 function ignoreNoSpace(thrown: NodeJS.ErrnoException): void {
   if (thrown.code !== 'ENOSPC') throw thrown;
 }

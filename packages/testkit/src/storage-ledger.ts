@@ -1,7 +1,7 @@
 // A ledger: numbered batches that can prove, after a crash, that none is missing and none is torn.
 //
-// Batch n writes its number under three keys that lie far apart, and as the last number. What is
-// written in order must come back as 1 to `last`, in all three places alike.
+// Batch n writes its number under three keys that lie far apart, and as the last number. Since batches are written in
+// order, the numbers 1 to `last` must be found in all three places.
 import assert from 'node:assert/strict';
 import { StorageBatch, type StorageReads } from '@syncline/kernel';
 
@@ -20,7 +20,7 @@ export function lastInLedger(reads: StorageReads): number {
   return last ? Number(Buffer.from(last).toString()) : 0;
 }
 
-/** Throws unless exactly the batches 1 to `last` are there, whole. */
+/** Throws unless exactly the batches 1 to `last` are there, complete. */
 export async function checkLedger(reads: StorageReads): Promise<void> {
   const last = lastInLedger(reads);
   for (const place of PLACES) {
@@ -42,7 +42,7 @@ function endOf(place: string): Buffer {
   return Buffer.from(`${place}0`); // the byte after `/`
 }
 
-/** Not to be squeezed by compression, and different for each number. */
+/** Incompressible, and different for each number. */
 function contentOf(number: number, bytes: number): Uint8Array {
   const value = new Uint8Array(bytes);
   let state = number >>> 0;

@@ -1,5 +1,5 @@
-// A process with one tracker under load, as a service in front of a scarce resource would be. It takes and
-// answers the lines of fair-instance/instance-lines.ts, and ends when nobody holds its standard input.
+// A process with one tracker under load, as a service in front of a scarce resource would be. It reads and
+// answers the lines of fair-instance/instance-lines.ts, and ends when its standard input is closed.
 //
 //   node fair-instance.js '{"via":"grpc","address":"127.0.0.1:7401",...}'
 import { createInterface } from 'node:readline';
@@ -15,7 +15,7 @@ import type {
 } from '../fair-instance/instance-lines.js';
 
 const SECRET = 'the same in all instances';
-/** How exact the time is at which it was connected again. */
+/** The precision of the reconnect time. */
 const WATCH_MS = 5;
 
 const {
@@ -37,10 +37,7 @@ const load = new FairLoad(tracker, decisionsPerSecond);
 if (decisionsPerSecond > 0) load.start();
 
 let connectedAtMs: number | undefined;
-setInterval(() => {
-  const { connected } = tracker.status();
-  connectedAtMs = connected ? (connectedAtMs ?? Date.now()) : undefined;
-}, WATCH_MS);
+setInterval(noteConnection, WATCH_MS);
 
 for await (const line of createInterface({ input: process.stdin })) {
   process.stdout.write(`${JSON.stringify(answer(JSON.parse(line) as InstanceRequest))}\n`);
@@ -51,6 +48,7 @@ process.exit();
 function answer(request: InstanceRequest): unknown {
   switch (request.ask) {
     case 'status':
+      noteConnection(); // `connected` and its time belong to one moment
       return { ...tracker.status(), connectedAtMs, errors } satisfies InstanceStatus;
     case 'fail':
       for (let time = 0; time < request.times; time += 1) {
@@ -64,6 +62,10 @@ function answer(request: InstanceRequest): unknown {
     default:
       return request satisfies never;
   }
+}
+
+function noteConnection(): void {
+  connectedAtMs = tracker.status().connected ? (connectedAtMs ?? Date.now()) : undefined;
 }
 
 function viewOf(of: FairTracker, keys: readonly string[]): InstanceView {

@@ -1,9 +1,10 @@
-// A process that is one task of a job: it holds its lease by heartbeats, and writes when it is told to.
+// A process that is one task of a job: it keeps its lease with heartbeats, and writes on request.
 //
 //   node job-task.js '{"address":"127.0.0.1:7401","jobId":"nightly","taskIndex":0,"numTasks":2,"ttlMs":1000}'
 //
 // Each line of standard input is a tag to write. Each write gives one line of JSON: `{"version":1}`, or the code of
-// the refusal. The first line says that the task is claimed. It ends, and releases the task, with its input.
+// the refusal. The first line says that the task is claimed. It releases the task and exits when its standard input
+// ends.
 import { createInterface } from 'node:readline';
 import { createJobManager } from '@syncline/jobs';
 import { createRemoteJobStore } from '@syncline/jobs/grpc';

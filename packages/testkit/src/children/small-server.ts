@@ -1,5 +1,5 @@
-// A stand-in for `syncline serve` in the tests of the cluster starter: takes the same flags, prints the
-// same lines, keeps one number in its data directory, and misbehaves as MISBEHAVE says.
+// A stand-in for `syncline serve` in the tests of the cluster starter: accepts the same flags, prints the same
+// lines, keeps one number in its data directory, and misbehaves as MISBEHAVE says.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
@@ -23,10 +23,10 @@ const file = join(values['data-dir'], 'starts');
 mkdirSync(values['data-dir'], { recursive: true });
 const starts = existsSync(file) ? Number(readFileSync(file, 'utf8')) + 1 : 1;
 writeFileSync(file, String(starts));
-process.stderr.write(`node ${values['node-id']} starts for time ${starts}\n`);
+process.stderr.write(`node ${values['node-id']} starts, number ${starts}\n`);
 
 if (misbehave === 'fail') {
-  process.stderr.write('cannot go on\n');
+  process.stderr.write('cannot continue\n');
   process.exit(3);
 }
 

@@ -1,15 +1,11 @@
-// Holds a directory until its standard input ends, or says who does.
+// Holds a directory until its standard input ends, or reports its holder.
 //
 //   node storage-holder.js claim|open DIRECTORY
 //
 // One line of JSON: `{"holds":true}`, or the code, message and details of the refusal.
-import {
-  claimDirectory,
-  createSystemClock,
-  openLevelStorage,
-  SynclineError,
-  silentLogger,
-} from '@syncline/kernel';
+import { createSystemClock, SynclineError, silentLogger } from '@syncline/kernel';
+import { openLevelStorage } from '@syncline/kernel/level';
+import { claimDirectory } from '@syncline/kernel/node';
 
 const [mode = 'claim', directory = ''] = process.argv.slice(2);
 const deps = { clock: createSystemClock(), logger: silentLogger };

@@ -1,18 +1,13 @@
-// Reads a ledger that may be damaged and says what came of it: a process of its own, since damage can
-// bring LevelDB itself down.
+// Reads a ledger that may be damaged and reports the result: a separate process, since damage can crash LevelDB
+// itself.
 //
 //   node storage-reader.js COUNT VALUE_BYTES
 //
-// It takes one directory per line and answers with one line of JSON: how many single reads gave what,
-// and how the opening and a range ended.
+// It reads one directory per line and answers with one line of JSON: the results of single reads, of opening
+// and of a range.
 import { createInterface } from 'node:readline';
-import {
-  createSystemClock,
-  openLevelStorage,
-  type Storage,
-  SynclineError,
-  silentLogger,
-} from '@syncline/kernel';
+import { createSystemClock, type Storage, SynclineError, silentLogger } from '@syncline/kernel';
+import { openLevelStorage } from '@syncline/kernel/level';
 import { ledgerBatch } from '../storage-ledger.js';
 
 const [count = '0', valueBytes = '0'] = process.argv.slice(2);

@@ -1,48 +1,21 @@
-// Runs one pipeline to its end: running totals per user, from files, Redis or NATS to files or Redis. It is
-// slowed down a little, so that a kill meets it in every state.
+// Runs the pipeline of stream-totals.ts to its end.
 //
 //   node stream-pipeline.js PLAN
 //
-// PLAN is a `StreamPlan` as JSON. It says `ready` when it has recovered, `epoch N` for each checkpoint, and `finished`
-// when it is done.
-import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  aggregate,
-  definePipeline,
-  fileSink,
-  type Json,
-  jsonlSource,
-  numberCodec,
-  type SinkFor,
-  type Source,
-  start,
-} from '@syncline/streams';
+// PLAN is a `StreamPlan` as JSON. It prints `starting` once it has loaded, `ready` when it has recovered, `epoch N`
+// for each checkpoint, and `finished` at the end.
+import { start } from '@syncline/streams';
 import type { StreamPlan } from '../stream-plan.js';
 
-interface Order {
-  readonly user: string;
-  readonly amount: number;
-}
-
-const plan = JSON.parse(process.argv[2] ?? '{}') as StreamPlan;
-const source = slowed(await openSource());
-const sinks = await openSinks();
-
-const totals = definePipeline('totals', (p) => {
-  const stream = p
-    .source(source)
-    .keyBy((order) => order.user)
-    .process({
-      uid: 'totals',
-      state: { total: aggregate(numberCodec) },
-      onItem(order: Order, context) {
-        const total = context.state.total.update((sum = 0) => sum + order.amount);
-        context.emit({ user: order.user, amount: order.amount, total });
-      },
-    });
-  for (const sink of sinks) stream.to(sink);
-});
-const run = await start(totals, {
+const text = process.argv[2] ?? '{}';
+const plan = JSON.parse(text) as StreamPlan;
+process.env['STREAM_PLAN'] = text; // threads get a copy
+const [workers = 1] = plan.workers ?? [];
+const pipeline = new URL('./stream-totals.js', import.meta.url);
+await import(pipeline.href);
+process.stdout.write('starting\n');
+const run = await start(pipeline, {
+  workers,
   dir: plan.dir,
   checkpoint: { everyMs: 50, minPauseMs: 5 },
   keepDeliveredMs: plan.keepDeliveredMs,
@@ -52,64 +25,3 @@ for await (const { epoch } of run.checkpoints()) process.stdout.write(`epoch ${e
 await run.finished;
 process.stdout.write('finished\n');
 await run[Symbol.asyncDispose]();
-
-async function openSource(): Promise<Source<Order>> {
-  const { from } = plan;
-  switch (from.kind) {
-    case 'files':
-      return jsonlSource<Order>({ uid: 'in', files: from.files });
-    case 'redis': {
-      const { redisStreamSource } = await import('@syncline/streams/redis');
-      const { url, streams } = from;
-      const options = { uid: 'in', url, streams, follow: false, ack: 'trim' } as const;
-      return redisStreamSource<Order>(options);
-    }
-    case 'nats': {
-      const { natsSource } = await import('@syncline/streams/nats');
-      const { url: servers, streams } = from;
-      const options = { uid: 'in', servers, streams, follow: false };
-      return natsSource<Order>(options);
-    }
-  }
-}
-
-async function openSinks(): Promise<readonly SinkFor<unknown>[]> {
-  const { files, redis } = plan.to;
-  const opened: SinkFor<unknown>[] = [];
-  if (files !== undefined) opened.push(fileSink({ uid: 'files', dir: files }));
-  if (redis !== undefined) {
-    const { redisKvSink, redisStreamSink } = await import('@syncline/streams/redis');
-    const { url, name } = redis;
-    opened.push(redisStreamSink({ uid: 'stream', url, stream: name }));
-    opened.push(
-      redisKvSink({
-        uid: 'sums',
-        url,
-        prefix: `${name}:`,
-        write: ({ value }) => {
-          const { user, amount } = value as unknown as Order;
-          return [{ kind: 'increment-field', key: 'sums', field: user, by: amount }];
-        },
-      }),
-    );
-  }
-  return opened;
-}
-
-function slowed(inner: Source<Order>): Source<Order> {
-  return {
-    uid: inner.uid,
-    isFinite: inner.isFinite,
-    attach: (ports) => inner.attach?.(ports),
-    partitions: (signal) => inner.partitions(signal),
-    check: (partition, position, signal) => inner.check(partition, position, signal),
-    async *read(partition: string, from: Json | null, signal: AbortSignal) {
-      for await (const batch of inner.read(partition, from, signal)) {
-        await sleep(plan.paceMs);
-        yield batch;
-      }
-    },
-    ack: async (positions) => inner.ack?.(positions),
-    close: async () => inner.close?.(),
-  };
-}

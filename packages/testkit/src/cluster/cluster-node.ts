@@ -1,7 +1,7 @@
 // One node of a cluster of real processes: `syncline serve` with a data directory of its own.
 //
-// The first start lets the system choose the ports; a restart asks for the same ones again, so that
-// addresses stay true over crashes.
+// The first start lets the system choose the ports; a restart requests the same ones, so that addresses stay
+// valid across crashes.
 import { setTimeout as afterMs } from 'node:timers/promises';
 import { type Address, formatAddress } from '@syncline/kernel';
 import { LISTENER_NAMES, type ListenerName, parseListenerLine } from './listener-line.js';
@@ -12,18 +12,18 @@ export interface ClusterNodeOptions {
   readonly id: number;
   /** JavaScript that Node runs. */
   readonly program: string;
-  /** Of the whole cluster: it is removed if we die before the node. */
+  /** The directory of the whole cluster: removed if this process dies before the node. */
   readonly directory: string;
   readonly dataDir: string;
   /** Known before the start, so that peers can name it; 0: the system chooses. */
   readonly meshPort: number;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** How long a start may go on without any progress. */
+  /** How long a start may take without any progress. */
   readonly readyTimeoutMs: number;
 }
 
-/** How often a node is asked whether it is ready. */
+/** How often the readiness of a node is polled. */
 const READY_POLL_MS = 25;
 
 export class ClusterNode {
@@ -31,7 +31,7 @@ export class ClusterNode {
   readonly dataDir: string;
   readonly #options: ClusterNodeOptions;
   readonly #addresses = new Map<ListenerName, Address>();
-  /** Of all starts: one that is killed before it listens must not cost the next its ports. */
+  /** Kept across all starts: a node that is killed before it listens must not lose its ports. */
   readonly #ports = new Map<ListenerName, number>();
   #process: RunningProcess | undefined;
   #isEndExpected = false;
@@ -60,7 +60,7 @@ export class ClusterNode {
     return schemes[listener] + formatAddress(this.address(listener));
   }
 
-  /** Resolves when the node says that it is ready; throws with its last output when it does not. */
+  /** Resolves when the node reports that it is ready; throws with its last output if it does not. */
   async start(): Promise<void> {
     const { id, program, directory, dataDir, args, env, readyTimeoutMs } = this.#options;
     const ports = LISTENER_NAMES.flatMap((name) => [
@@ -82,7 +82,7 @@ export class ClusterNode {
     await this.#whenReady(started, readyTimeoutMs);
   }
 
-  /** Stops it in good order if it still runs, and starts it again on the same data and ports. */
+  /** Stops it cleanly if it still runs, and restarts it with the same data and ports. */
   async restart(): Promise<void> {
     if (!this.#started().exit) await this.stop();
     await this.start();
@@ -99,26 +99,26 @@ export class ClusterNode {
     return await this.#started().kill(signal);
   }
 
-  /** SIGTERM. Throws when it takes longer than the grace time or ends with another code than 0. */
+  /** SIGTERM. Throws when it takes longer than the grace time or exits with a code other than 0. */
   async stop(graceMs?: number): Promise<void> {
     this.#isEndExpected = true;
     const exit = await this.#started().stop(graceMs);
     if (exit.code !== 0) throw this.#error(`stopped with ${describeExit(exit)}`);
   }
 
-  /** The last output, for a person. */
+  /** The last output, for error messages. */
   tail(): string {
     return this.#process?.tail() ?? `node ${this.id} was not started`;
   }
 
-  /** Ends it by force. Throws when it had ended by itself before: something went wrong unseen. */
+  /** Kills it. Throws if it had already ended by itself: something went wrong unnoticed. */
   async dispose(): Promise<void> {
     const exit = await this.#process?.kill();
     const isOurDoing = this.#isEndExpected || exit?.signal === 'SIGKILL';
     if (exit && !isOurDoing) throw this.#error(`had ended with ${describeExit(exit)}`);
   }
 
-  /** A busy machine takes its time: what counts is how long nothing changes in what the node says. */
+  /** On a busy machine a start takes long: the timeout applies to the time without any change in the node's answers. */
   async #whenReady(started: RunningProcess, timeoutMs: number): Promise<void> {
     const isHttp = (line: string) =>
       parseListenerLine(line)?.listener === 'http' ? true : undefined;

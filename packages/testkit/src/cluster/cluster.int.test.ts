@@ -20,12 +20,12 @@ describe('a cluster', () => {
     expect(urls.size).toBe(3);
     expect(new Set(cluster.nodes.map((node) => node.dataDir)).size).toBe(3);
     for (const url of urls) expect((await fetch(`${url}/readyz`)).status).toBe(200);
-    expect(cluster.logs()).toContain('node 3 starts for time 1');
+    expect(cluster.logs()).toContain('node 3 starts, number 1');
     expect(() => cluster.node(4)).toThrow(/nodes 1 to 3, not 4/);
     expect(() => cluster.node(1).address('resp')).toThrow(/no resp listener/);
   });
 
-  it('restarts a node that was killed, with its data and its address', async () => {
+  it('restarts a killed node with its data and its address', async () => {
     await using cluster = await start();
     const node = cluster.node(1);
     const [url, pid] = [node.url('http'), node.pid];
@@ -39,7 +39,7 @@ describe('a cluster', () => {
     expect(await readFile(join(node.dataDir, 'starts'), 'utf8')).toBe('3');
   });
 
-  it('starts again on the same ports, also when a start was killed before it listened', async () => {
+  it('restarts on the same ports, even if a start was killed before it listened', async () => {
     await using cluster = await start();
     const node = cluster.node(1);
     const [url, pid] = [node.url('http'), node.pid];
@@ -84,35 +84,35 @@ it('runs the real command line', async () => {
   await Promise.all([first.stop(), second.stop()]);
 });
 
-describe('what goes wrong is told with the last output', () => {
+describe('failures are reported with the last output', () => {
   it('a node that fails at start', async () => {
     await expect(start(misbehave('fail'))).rejects.toThrow(
-      /^node 1 ended \(exit code 3\) before it said so\n.*cannot go on/s,
+      /^node 1 ended \(exit code 3\) before it printed the expected line\n.*cannot continue/s,
     );
   });
 
-  it('one node of three that fails at start takes the others along', async () => {
+  it('one node of three that fails at start also ends the others', async () => {
     const args = (nodeId: number) => (nodeId === 2 ? ['--misbehave', 'fail'] : []);
     await expect(start({ nodes: 3, args })).rejects.toThrow(/^node 2 ended/);
   });
 
-  it('a node that never says where it listens, or is never ready', async () => {
+  it('a node that never announces a listener, or is never ready', async () => {
     await expect(start({ ...misbehave('silent'), readyTimeoutMs: 500 })).rejects.toThrow(
-      /^node 1 did not say so within/,
+      /^node 1 did not print the expected line within/,
     );
     await expect(start({ ...misbehave('never-ready'), readyTimeoutMs: 2_500 })).rejects.toThrow(
-      /^node 1 is not ready: 503 .*starts for time 1/s,
+      /^node 1 is not ready: 503 .*starts, number 1/s,
     );
   });
 
-  it('a node that does not stop, or not well', async () => {
+  it('a node that does not stop, or fails while stopping', async () => {
     await using stubborn = await start(misbehave('stubborn'));
     await expect(stubborn.node(1).stop(50)).rejects.toThrow(/did not stop within 50 ms/);
     await using bad = await start(misbehave('bad-stop'));
     await expect(bad.node(1).stop()).rejects.toThrow(/^node 1 stopped with exit code 1/);
   });
 
-  it('a node that ended by itself, at the latest when the cluster goes', async () => {
+  it('a node that ended by itself, at the latest when the cluster is disposed of', async () => {
     const cluster = await start();
     const node = cluster.node(1);
     await expect(fetch(`${node.url('http')}/crash`)).rejects.toThrow();

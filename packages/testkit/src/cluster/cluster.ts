@@ -6,7 +6,7 @@
 //   await cluster.node(2).restart();
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { createTcpNetwork } from '@syncline/kernel';
+import { createTcpNetwork } from '@syncline/kernel/node';
 import { makeTempDirectory, type TempDirectory } from '../temp-directory.js';
 import { ClusterNode } from './cluster-node.js';
 
@@ -14,24 +14,24 @@ export interface ClusterOptions {
   /** Their ids are 1 to `nodes`. */
   readonly nodes: number;
   /**
-   * Each node has all others as its peers. Default: they are separate. A function gives the port at which one node
-   * reaches another one, such as that of a proxy.
+   * Each node has all others as its peers. Default: they are separate. A function returns the port at which one
+   * node reaches another, such as that of a proxy.
    */
   readonly isMeshed?: boolean | ((from: number, to: number, port: number) => Promise<number>);
   /** Further arguments of `serve`, the same for all or by node id. */
   readonly args?: readonly string[] | ((nodeId: number) => readonly string[]);
   readonly env?: Readonly<Record<string, string>>;
-  /** How long a start of a node may go on without any progress. Default 20 s. */
+  /** How long a node may take to start without any progress. Default 20 s. */
   readonly readyTimeoutMs?: number;
-  /** What runs instead of the command line: a program that takes and prints the same. */
+  /** A program to run instead of the command line, with the same flags and output. */
   readonly program?: string;
 }
 
 export interface Cluster extends AsyncDisposable {
   readonly nodes: readonly ClusterNode[];
-  /** Throws when there is no node of that id. */
+  /** Throws when there is no node with that id. */
   node(id: number): ClusterNode;
-  /** The last output of all nodes, for a person: `onTestFailed(() => console.error(cluster.logs()))`. */
+  /** The last output of all nodes: `onTestFailed(() => console.error(cluster.logs()))`. */
   logs(): string;
 }
 
@@ -61,7 +61,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   const starts = await Promise.allSettled(nodes.map((node) => node.start()));
   const failure = starts.find((start) => start.status === 'rejected');
   if (!failure) return cluster;
-  await dispose(nodes, directory).catch(() => {}); // the first failure says more
+  await dispose(nodes, directory).catch(() => {}); // the first failure is more informative
   throw failure.reason;
 }
 
@@ -105,7 +105,7 @@ async function freePorts(count: number): Promise<readonly number[]> {
   return ports;
 }
 
-/** Every node and the directory go, also when one of them complains. */
+/** Every node and the directory are removed, even if one of them fails. */
 async function dispose(nodes: readonly ClusterNode[], directory: TempDirectory): Promise<void> {
   const ends = await Promise.allSettled(nodes.map((node) => node.dispose()));
   await directory[Symbol.asyncDispose]();

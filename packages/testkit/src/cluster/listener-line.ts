@@ -10,12 +10,12 @@ export interface ListenerLine {
   readonly address: Address;
 }
 
-/** Undefined for any other line; a line of the log may hold the same facts and more. */
+/** Undefined for any other line; a log line may contain the same fields and more. */
 export function parseListenerLine(line: string): ListenerLine | undefined {
   if (!line.startsWith('{')) return undefined;
   let value: Readonly<Record<string, unknown>>;
   try {
-    value = JSON.parse(line) as Readonly<Record<string, unknown>>; // it starts as an object does
+    value = JSON.parse(line) as Readonly<Record<string, unknown>>; // it looks like the start of an object
   } catch {
     return undefined;
   }

@@ -24,14 +24,14 @@ export class OutputTail {
     for (const line of parts) this.#add(line);
   }
 
-  /** The child writes no more: what came last is a line too. */
+  /** The child has ended: a last line without a line end counts too. */
   end(): void {
     const last = this.#rest + this.#decoder.end();
     this.#rest = '';
     if (last !== '') this.#add(last);
   }
 
-  /** Calls back for each line from now on. Gives a function that stops it. */
+  /** Calls back for each line from now on. Returns a function that unsubscribes. */
   onLine(listener: (line: string) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);

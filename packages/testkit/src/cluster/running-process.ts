@@ -28,8 +28,8 @@ export interface RunningProcess extends AsyncDisposable {
   readonly exit: ProcessExit | undefined;
   readonly exited: Promise<ProcessExit>;
   /**
-   * What `match` makes of the first line, of either stream, for which it gives something; lines that
-   * came before count. Throws, with the last output, when the child ends first or the time is over.
+   * The result of `match` for the first line, of either stream, that it accepts; earlier lines count. Throws,
+   * with the last output, if the child ends first or on timeout.
    */
   waitForLine<T>(match: (line: string) => T | undefined, timeoutMs: number): Promise<T>;
   /** Sends a signal and does not wait. */
@@ -38,7 +38,7 @@ export interface RunningProcess extends AsyncDisposable {
   kill(signal?: NodeJS.Signals): Promise<ProcessExit>;
   /** Asks it to end (SIGTERM). If it has not after `graceMs`, kills it and throws. */
   stop(graceMs?: number): Promise<ProcessExit>;
-  /** The last output of both streams, for a person. */
+  /** The last output of both streams, for error messages. */
   tail(): string;
 }
 

@@ -1,4 +1,4 @@
-// Starts one child process, keeps the last of its output, and sees to its end.
+// Starts one child process, keeps its last output, and cleans up after it.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
@@ -66,9 +66,14 @@ class StartedProcess implements RunningProcess {
         const found = match(line);
         if (found !== undefined) settle(() => resolve(found));
       };
-      const timer = setTimeout(() => fail(`did not say so within ${timeoutMs} ms`), timeoutMs);
+      const timer = setTimeout(
+        () => fail(`did not print the expected line within ${timeoutMs} ms`),
+        timeoutMs,
+      );
       const stops = [this.stdout.onLine(look), this.stderr.onLine(look)];
-      void this.exited.then((exit) => fail(`ended (${describeExit(exit)}) before it said so`));
+      void this.exited.then((exit) =>
+        fail(`ended (${describeExit(exit)}) before it printed the expected line`),
+      );
     });
   }
 
@@ -77,7 +82,7 @@ class StartedProcess implements RunningProcess {
   }
 
   async kill(signal: NodeJS.Signals = 'SIGKILL'): Promise<ProcessExit> {
-    if (this.#isRunning()) process.kill(-this.pid, signal); // once it is gone its number may be another's
+    if (this.#isRunning()) process.kill(-this.pid, signal); // once it is gone its pid may be reused
     return await this.exited;
   }
 

@@ -1,8 +1,7 @@
-// The plainest form of shared cells: what a store must hold after the changes that it has taken, one after
-// another. It shares no code with the stores.
+// The simplest model of shared cells: what a store must hold after a sequence of changes. It shares no code with the
+// stores.
 //
-// A process that restarts begins with what its store has kept; so a seed is read from the store when it is
-// first spoken of.
+// A restarted process begins with whatever its store kept, so a seed is read from the store when it is first used.
 import type { CellDeltas, Cells, ChangeRule, Namespace } from '@syncline/fair';
 
 export interface CellPlace {
@@ -15,13 +14,13 @@ interface ModelCell {
   readonly timeMs: number;
 }
 
-/** Numbers below are left out of what stores tell; so far a model may be off that began with one. */
-export const UNTOLD_PROBABILITY = 1e-6;
+/** Stores leave out smaller numbers; a model that starts from a store may be off by this much. */
+export const NEGLIGIBLE_PROBABILITY = 1e-6;
 
 export class CellModel {
   readonly #seeds = new Map<string, Map<string, ModelCell>>();
 
-  /** Begins a seed with what the store tells of it, unless it is known. */
+  /** Initializes a seed from the store, unless it has been already. */
   begin({ name }: Namespace, seed: bigint, read: () => Cells, nowMs: number): void {
     const id = seedId(name, seed);
     if (this.#seeds.has(id)) return;
@@ -95,7 +94,7 @@ export function listCells(cells: Cells): readonly ListedCell[] {
   }));
 }
 
-/** What time leaves of a probability. */
+/** The probability after decay. */
 export function fade(rule: ChangeRule, probability: number, elapsedMs: number): number {
   if (rule.policy === 'sum') return probability;
   const faded = (rule.ratePerSecond * elapsedMs) / 1000;

@@ -1,11 +1,11 @@
-// The process of one instance: a real tracker, and requests that come and fail now and then.
+// The process of one instance: a real tracker, and requests that sometimes fail.
 //
-// F8  `register` and `report` never throw: whatever they throw would end the run.
+// F8  `register` and `report` never throw: an error would end the run.
 import { createFairTracker, type FairTracker, type SyncResponse } from '@syncline/fair';
 import { assert } from '@syncline/kernel';
 import type { SimPorts } from '@syncline/kernel/testing';
 import { OwnOutcomesStay } from './checks/own-outcomes-stay.js';
-import { ToldDelays } from './checks/told-delays.js';
+import { ValueDelays } from './checks/value-delays.js';
 import { type FairCluster, SERVICE_NODE } from './fair-cluster.js';
 import { type ClientPlan, cellsMax, FLOW_KEYS } from './fair-plan.js';
 import type { FlowCells } from './flow-cells.js';
@@ -20,7 +20,7 @@ export class ClientProcess {
   readonly #leastOutcomes: OwnOutcomesStay | undefined;
   readonly plan: ClientPlan;
   readonly tracker: FairTracker;
-  readonly delays = new ToldDelays();
+  readonly delays = new ValueDelays();
 
   constructor(ports: SimPorts, cluster: FairCluster, plan: ClientPlan) {
     const { clock, random, logger, chaos } = ports;
@@ -31,9 +31,10 @@ export class ClientProcess {
     this.#metrics = new ProbingMetrics(chaos);
     const isLowered = plan.successPart > 0 || outageGain || plan.tracker === '';
     if (!isLowered) this.#leastOutcomes = new OwnOutcomesStay(shape);
-    const onTold = (response: SyncResponse, delayMs: number) => this.#told(response, delayMs);
+    const onReceived = (response: SyncResponse, delayMs: number) =>
+      this.#received(response, delayMs);
     const onTaken = () => this.#lookAtAll();
-    const remote = createSimRemote({ ports, cluster, onTold, onTaken }, plan);
+    const remote = createSimRemote({ ports, cluster, onReceived, onTaken }, plan);
     this.tracker = createFairTracker(
       {
         ...shape,
@@ -98,11 +99,11 @@ export class ClientProcess {
     this.#ownOutcomes?.reported(seed, places, amount, this.#ports.clock.monotonicMs());
   }
 
-  #told(response: SyncResponse, delayMs: number): void {
+  #received(response: SyncResponse, delayMs: number): void {
     const isPlain = response.epoch === 0 && response.welcome === undefined;
-    if (isPlain && this.plan.tracker !== '') return; // a stream hears the default namespace until its hello
-    this.delays.told(response, delayMs);
-    this.#ownOutcomes?.told(response, this.#ports.clock.monotonicMs(), delayMs);
+    if (isPlain && this.plan.tracker !== '') return; // a stream receives the default namespace until its hello
+    this.delays.received(response, delayMs);
+    this.#ownOutcomes?.received(response, this.#ports.clock.monotonicMs(), delayMs);
   }
 
   #lookAtAll(): void {
@@ -114,7 +115,7 @@ export class ClientProcess {
   #look(key: string): void {
     const { pendingCells } = this.tracker.status();
     const most = cellsMax(this.plan.shape);
-    assert(pendingCells <= most, `F9: ${pendingCells} of ${most} cells are pending`);
+    assert(pendingCells <= most, `F9: ${pendingCells} cells are pending, more than ${most}`);
     const { levels, seed } = this.tracker.peek(key);
     const nowMs = this.#ports.clock.monotonicMs();
     for (const { level, column, probability } of levels) {

@@ -1,5 +1,5 @@
-// What the processes of one run have in common: the plan and the memory of the checks. It belongs to the
-// world and not to a process, so it outlives crashes.
+// What the processes of one run share: the plan and the state of the checks. It belongs to the simulation and not to
+// a process, so it survives crashes.
 import type { Simulation } from '@syncline/kernel/testing';
 import { EachChangeOnce } from './checks/each-change-once.js';
 import { OutcomesCountOnce } from './checks/outcomes-count-once.js';
@@ -19,7 +19,7 @@ export class FairCluster {
   readonly outcomes = new OutcomesCountOnce();
   /** Clients report outcomes until then. */
   isLoading = true;
-  /** The last change that a service received of each client, for one that comes late. */
+  /** The last change that a service received from each client, to be delivered again late. */
   readonly lastDeltas = new Map<string, Uint8Array>();
 
   constructor(simulation: Simulation, plan: FairPlan, bug: PlantedFairBug | undefined) {
@@ -28,5 +28,5 @@ export class FairCluster {
     this.bug = bug;
   }
 
-  readonly worldMs = (): number => this.simulation.nowMs;
+  readonly simulatedMs = (): number => this.simulation.nowMs;
 }

@@ -1,4 +1,4 @@
-// What a seed makes of the cluster: how many clients, which options, what they report. Small structures
+// The cluster for a seed: the number of clients, their options, and what they report. Small structures
 // and short windows, so that flows share cells, windows rotate and old seeds are evicted within a run.
 import type { DecayPolicy } from '@syncline/fair';
 import type { SeededRandom } from '@syncline/kernel/testing';
@@ -27,7 +27,7 @@ export interface ClientPlan {
   readonly retryBudgetMs: number;
   readonly outageGain: boolean;
   readonly skewMs: number;
-  /** Part of the outcomes that are successes. 0: nothing but decay lowers a cell. */
+  /** Fraction of the outcomes that are successes. 0: only decay lowers a cell. */
   readonly successPart: number;
   readonly betweenMs: number;
 }
@@ -92,7 +92,7 @@ function planShape(random: SeededRandom, tracker: string, windowMs: number): Tra
   const policy = random.float() < 0.5 ? 'exponential' : 'linear';
   return {
     policy,
-    // The plain contract knows no decay, so views that fade would differ from what the service tells.
+    // The plain contract has no decay, so decaying views would differ from the values of the service.
     ratePerSecond: tracker === '' ? 0 : (rates[policy][Math.floor(3 * random.float())] ?? 0),
     levels: 1 + Math.floor(3 * random.float()),
     columns: 4 + Math.floor(9 * random.float()),

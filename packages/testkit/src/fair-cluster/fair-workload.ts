@@ -1,5 +1,5 @@
-// Fair throttling under simulation: instances that share their cells through one state service, and what
-// must hold while the world fails around them, and in the end.
+// Fair throttling under simulation: instances that share their cells through one state service, and what must
+// hold under faults and afterwards.
 import { assert, type Clock } from '@syncline/kernel';
 import { crashes } from '../simulation/faults/crashes.js';
 import { fullDisks } from '../simulation/faults/full-disks.js';
@@ -19,9 +19,9 @@ import { METRIC_PROBES } from './probing-metrics.js';
 import { ServiceProcess } from './service-process.js';
 import { hasWallSteps, wallSteps } from './wall-steps.js';
 
-/** Until a dead connection is found out, and a stream reopened. */
+/** Until a dead connection is detected and a stream reopened. */
 const RECOVER_MS = 18_000;
-/** Seeds of a time with other clocks are gone by then. */
+/** By then, seeds from before the clocks were set back are gone. */
 const STEPPED_WINDOWS = 6;
 const BURST_REQUESTS = 5;
 const BURST_MS = 400;
@@ -94,7 +94,7 @@ class FairWorkload implements Workload {
       await simulation.clock.sleep(BURST_MS / BURST_REQUESTS);
     }
     await simulation.clock.sleep(settleMsOf(plan));
-    await this.#checkConverged('in a calm world', simulation.clock);
+    await this.#checkConverged('without faults', simulation.clock);
     await this.#checkDecay(simulation.clock);
   }
 

@@ -1,4 +1,4 @@
-// The cells of every flow in every seed of a run, found once.
+// The cells of every flow in every seed of a run, computed once.
 import { cellsOfFlow } from '@syncline/fair/testing';
 import type { TrackerShape } from './fair-plan.js';
 

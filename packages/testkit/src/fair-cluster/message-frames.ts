@@ -1,8 +1,8 @@
-// What travels on a simulated stream of the state service: its messages as bytes, and what HTTP/2 adds to
-// them: credit for messages that were read, a status at the end, and pings.
+// The frames of a simulated stream of the state service: its messages as bytes, and what HTTP/2 adds to them:
+// credit for messages that were read, a status at the end, and pings.
 //
-// Every frame says when it was sent, in the world's time. No process can know that; checks must, since
-// what arrives late has decayed less than at the service.
+// Every frame carries its send time in simulated time. Processes cannot see it, but checks need it, since a
+// late value has decayed less than at the service.
 import { type ErrorCode, SynclineError } from '@syncline/kernel';
 
 export type StreamFrame =
@@ -23,7 +23,7 @@ export function encodeStreamFrame(frame: StreamFrame, sentMs: number): Uint8Arra
   return bytes;
 }
 
-/** Puts frames together again from chunks that were cut anywhere. */
+/** Reassembles frames from arbitrary chunks. */
 export class StreamFrames {
   #pending: Buffer = Buffer.alloc(0);
 

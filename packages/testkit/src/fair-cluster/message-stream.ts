@@ -1,7 +1,7 @@
-// One side of a simulated stream: whole messages, in order, over a connection that may be slow, cut or
-// silent for ever. It does what gRPC does for both sides:
+// One side of a simulated stream: whole messages, in order, over a connection that may be slow, cut or silent
+// forever. It does what gRPC does for both sides:
 //
-//   credit    a side that has sent `windowMessages` and was told of none as read is full, until it is told
+//   credit    a side with `windowMessages` unread messages is full until the peer reports one as read
 //   keepalive a peer that is silent for too long counts as gone
 //   status    the last frame says how the stream ended
 import { type Connection, SynclineError, type Timer } from '@syncline/kernel';
@@ -14,8 +14,8 @@ const SLOW_READ_MS_MAX = 3_000;
 
 export interface MessageStreamDeps {
   readonly ports: SimPorts;
-  /** The world's time. */
-  readonly worldMs: () => number;
+  /** Simulated time, the same for all nodes. */
+  readonly simulatedMs: () => number;
   readonly connection: Connection;
 }
 
@@ -28,7 +28,7 @@ export interface MessageListener {
   /** The next message waits for the promise. */
   onMessage(body: Uint8Array, delayMs: number): void | Promise<void>;
   onDrain(): void;
-  /** Once, and nothing after it; not after `destroy`. */
+  /** Called once, and nothing after it; not called after `destroy`. */
   onEnd(error: SynclineError | undefined): void;
 }
 
@@ -39,14 +39,14 @@ export class MessageStream {
   #unreadCount = 0;
   #isFull = false;
   #isOver = false;
-  #heardAtMs: number;
+  #receivedAtMs: number;
   #keepalive: Timer | undefined;
 
   constructor(deps: MessageStreamDeps, options: MessageStreamOptions, listener: MessageListener) {
     this.#deps = deps;
     this.#options = options;
     this.#listener = listener;
-    this.#heardAtMs = deps.ports.clock.monotonicMs();
+    this.#receivedAtMs = deps.ports.clock.monotonicMs();
     this.#armKeepalive();
     void this.#read();
   }
@@ -60,7 +60,7 @@ export class MessageStream {
     return !this.#isFull;
   }
 
-  /** The peer hears of it behind all that was sent. */
+  /** The peer is notified after everything that was sent. */
   end(error?: SynclineError): void {
     if (this.#isOver) return;
     this.#write({ kind: 'end', error });
@@ -73,7 +73,7 @@ export class MessageStream {
     this.#deps.connection.destroy();
   }
 
-  /** Hears nothing more, but what was sent still arrives: the peer learns of it much later. */
+  /** Receives nothing more, but what was sent still arrives: the peer notices much later. */
   abandon(lingerMs: number): void {
     if (this.#isOver) return;
     this.#over();
@@ -85,7 +85,7 @@ export class MessageStream {
     const lost = new SynclineError('unavailable', 'the connection of a stream is lost');
     try {
       for await (const chunk of this.#deps.connection.incoming) {
-        this.#heardAtMs = this.#deps.ports.clock.monotonicMs();
+        this.#receivedAtMs = this.#deps.ports.clock.monotonicMs();
         frames.push(chunk);
         for (let frame = frames.take(); frame !== undefined; frame = frames.take()) {
           if (this.#isOver) return;
@@ -105,7 +105,7 @@ export class MessageStream {
       const { chaos, clock, random } = this.#deps.ports;
       if (chaos.buggify('fair/slow-reader')) await clock.sleep(SLOW_READ_MS_MAX * random.float());
       if (this.#isOver) return;
-      await this.#listener.onMessage(frame.body, this.#deps.worldMs() - frame.sentMs);
+      await this.#listener.onMessage(frame.body, this.#deps.simulatedMs() - frame.sentMs);
       if (!this.#isOver) this.#write({ kind: 'credit' });
     }
   }
@@ -118,13 +118,13 @@ export class MessageStream {
   }
 
   #write(frame: StreamFrame): void {
-    this.#deps.connection.write(encodeStreamFrame(frame, this.#deps.worldMs()));
+    this.#deps.connection.write(encodeStreamFrame(frame, this.#deps.simulatedMs()));
   }
 
   #armKeepalive(): void {
     const { clock } = this.#deps.ports;
     this.#keepalive = clock.setTimer(PING_MS, () => {
-      const silentMs = clock.monotonicMs() - this.#heardAtMs;
+      const silentMs = clock.monotonicMs() - this.#receivedAtMs;
       if (silentMs > SILENCE_MS_MAX) {
         this.#finish(new SynclineError('unavailable', 'the peer of a stream is silent'));
         return;

@@ -1,20 +1,20 @@
-// Bugs that the cluster can be given, one at a time, to prove that the simulation finds them. None is in the
-// code under test: each sits in a store, a sink, a transport or a clock that is put around it.
+// Bugs that can be planted in the cluster, one at a time, to prove that the simulation finds them. None is in
+// the code under test: each is in a store, a sink, a transport or a clock wrapped around it.
 
 export const PLANTED_FAIR_BUGS = [
-  /** A round that is sent again is applied again. */
+  /** A resent round is applied again. */
   'fair-applied-again',
-  /** The acknowledgement of a round leaves before the values that include it. */
+  /** The acknowledgement of a round is sent before the values that include it. */
   'fair-early-ack',
-  /** What was pending is sent once more, behind the view that contains it. */
+  /** Pending outcomes are sent again after the view that contains them. */
   'fair-pending-kept',
-  /** A value of the service is taken as it is, without what is in flight. */
+  /** A value from the service is used as is, without what is in flight. */
   'fair-blind-overwrite',
-  /** Seeds live for four windows. */
+  /** Seeds are kept for four windows. */
   'fair-late-eviction',
-  /** A stream that was behind is not told of one of the cells that it missed. */
+  /** A stream that was behind does not receive one of the cells that it missed. */
   'fair-lost-mark',
-  /** Decay goes by the wall clock. */
+  /** Decay follows the wall clock. */
   'fair-wall-clock-decay',
 ] as const;
 

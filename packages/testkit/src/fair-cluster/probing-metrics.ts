@@ -1,9 +1,9 @@
-// Metrics that turn rare counts into probes, so that many seeds together must have reached each of them,
-// and that remember how much a client gave up.
+// Metrics that turn rare counts into probes, so that many seeds together must have reached each of them, and
+// that record how much a client dropped.
 import type { FairMetricName } from '@syncline/fair';
 import type { Chaos, Labels, Metrics } from '@syncline/kernel';
 
-/** `name` alone, or `name` with the value of its telling label. */
+/** `name` alone, or `name` with the value of the label that distinguishes its cases. */
 const PROBES: Readonly<Record<string, string>> = {
   'client_rounds_total resent': 'fair/round-resent',
   'client_dropped_deltas_total budget': 'fair/given-up',
@@ -21,7 +21,7 @@ const PROBES: Readonly<Record<string, string>> = {
 
 export class ProbingMetrics implements Metrics<FairMetricName> {
   readonly #chaos: Chaos;
-  /** Folds that the client of this process has given up. */
+  /** Folds that the client of this process has dropped. */
   droppedCount = 0;
 
   constructor(chaos: Chaos) {
@@ -32,8 +32,8 @@ export class ProbingMetrics implements Metrics<FairMetricName> {
     if (amount === 0) return;
     const short = name.replace('syncline_fair_', '');
     if (short === 'client_dropped_deltas_total') this.droppedCount += amount;
-    const telling = labels['result'] ?? labels['reason'];
-    const probe = PROBES[telling === undefined ? short : `${short} ${telling}`];
+    const label = labels['result'] ?? labels['reason'];
+    const probe = PROBES[label === undefined ? short : `${short} ${label}`];
     if (probe !== undefined) this.#chaos.probe(probe);
   }
 

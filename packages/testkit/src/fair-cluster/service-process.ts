@@ -22,7 +22,7 @@ import { StreamWatch } from './stream-watch.js';
 import { wasAnyStepped } from './wall-steps.js';
 import { WatchedStore } from './watched-store.js';
 
-/** Those that live, by their nodes. */
+/** The running clients, by node. */
 export type ClientProcesses = ReadonlyMap<string, ClientProcess>;
 
 export class ServiceProcess {
@@ -31,7 +31,7 @@ export class ServiceProcess {
   readonly #clients: ClientProcesses;
   readonly #service: StateService;
   readonly #watches = new Set<StreamWatch>();
-  /** Of the view in flight, if there is one. */
+  /** Whether the view in flight, if any, may contain outcomes twice. */
   #isViewUnsure = false;
   readonly store: WatchedStore;
 
@@ -76,18 +76,18 @@ export class ServiceProcess {
     return service;
   }
 
-  /** By the clock that decay goes by. */
+  /** By the clock that drives decay. */
   get monotonicMs(): number {
     return this.#ports.clock.monotonicMs();
   }
 
   #serve(connection: Connection): void {
-    const { worldMs, plan, bug } = this.#cluster;
+    const { simulatedMs, plan, bug } = this.#cluster;
     const isStepped = () => wasAnyStepped(this.#cluster.simulation, [SERVICE_NODE]);
     const watchDeps = { clock: this.#ports.clock, model: this.store.model, isStepped };
     const watch = new StreamWatch(watchDeps, connection.remote.host, plan.service.defaultWindowMs);
     this.#watches.add(watch);
-    const messages = new MessageStream({ ports: this.#ports, worldMs, connection }, plan, {
+    const messages = new MessageStream({ ports: this.#ports, simulatedMs, connection }, plan, {
       onMessage: (body) => this.#receive(watch, body, (message) => stream.receive(message)),
       onDrain: () => stream.drained(),
       onEnd: () => {
@@ -109,7 +109,7 @@ export class ServiceProcess {
     const stream = this.#service.connect(plantInSink(sink, bug));
   }
 
-  /** Now and then a change arrives twice, or one of an older stream comes late. */
+  /** Occasionally a change arrives twice, or one of an older stream arrives late. */
   async #receive(
     watch: StreamWatch,
     body: Uint8Array,
@@ -120,7 +120,7 @@ export class ServiceProcess {
     this.#isViewUnsure = !watch.isSameEpoch || this.#clients.get(watch.node)?.hasGivenUp !== false;
     await handIn(body);
     const { clientId } = watch;
-    if (clientId === '') return; // in the plain contract a change that comes twice counts twice
+    if (clientId === '') return; // in the plain contract a duplicated change counts twice
     if (request.kind === 'delta-update') {
       this.#cluster.lastDeltas.set(clientId, body);
       if (chaos.buggify('fair/delivered-twice')) await handIn(body);

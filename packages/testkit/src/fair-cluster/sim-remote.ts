@@ -1,7 +1,7 @@
 // A remote for trackers in the simulation: encoded messages over the simulated network.
 //
-// A stream that is given up is not always gone: now and then the connection lingers, as when a reset was
-// lost, so that the service serves two streams of one client for a while.
+// An abandoned stream is not always gone: sometimes the connection lingers, as when a reset was lost, so that
+// the service serves two streams of one client for a while.
 import type {
   ClientStream,
   FairRemote,
@@ -19,15 +19,15 @@ import type { ClientPlan } from './fair-plan.js';
 import { MessageStream } from './message-stream.js';
 
 const LINGER_MS_MAX = 8_000;
-/** How many windows back a request goes that no tracker would make. */
+/** How many windows back a request may go that no real tracker would make. */
 const OLD_WINDOWS_MAX = 6;
 
 export interface SimRemoteDeps {
   readonly ports: SimPorts;
   readonly cluster: FairCluster;
-  /** Sees what the tracker is told, before it. */
-  onTold(response: SyncResponse, delayMs: number): void;
-  /** And after it has taken that in. */
+  /** Receives messages before the tracker does. */
+  onReceived(response: SyncResponse, delayMs: number): void;
+  /** Called after the tracker has processed them. */
   onTaken(): void;
 }
 
@@ -47,7 +47,7 @@ class SimStream implements ClientStream {
   readonly #deps: SimRemoteDeps;
   readonly #plan: ClientPlan;
   readonly #listener: StateStreamListener;
-  /** What was sent before the connection stood. */
+  /** Messages sent before the connection was up. */
   readonly #early: Uint8Array[] = [];
   #messages: MessageStream | undefined;
   #isOver = false;
@@ -100,7 +100,7 @@ class SimStream implements ClientStream {
         connection.destroy();
         return;
       }
-      const deps = { ports, worldMs: cluster.worldMs, connection };
+      const deps = { ports, simulatedMs: cluster.simulatedMs, connection };
       this.#messages = new MessageStream(deps, cluster.plan, {
         onMessage: (body, delayMs) => this.#receive(body, delayMs),
         onDrain: () => this.#listener.onDrain(),
@@ -115,7 +115,7 @@ class SimStream implements ClientStream {
   #receive(body: Uint8Array, delayMs: number): void {
     if (this.#isOver) return;
     const response = decodeSyncResponse(body);
-    this.#deps.onTold(response, delayMs);
+    this.#deps.onReceived(response, delayMs);
     this.#listener.onMessage(response);
     this.#deps.onTaken();
   }

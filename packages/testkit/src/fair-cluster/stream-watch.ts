@@ -1,11 +1,11 @@
-// Sits between the service and one stream, reads all that is said in both directions, and hands it to the
+// Sits between the service and one stream, reads all messages in both directions, and passes them to the
 // checks.
 import type { Applied, ChangeId, Namespace, SyncRequest } from '@syncline/fair';
 import { decodeSyncRequest, decodeSyncResponse } from '@syncline/fair/testing';
 import type { Clock } from '@syncline/kernel';
 import type { CellModel } from './cell-model.js';
 import { AcksFollowValues } from './checks/acks-follow-values.js';
-import { checkToldAsHeld, isLive, type StreamNamespace } from './checks/told-as-held.js';
+import { checkSentValues, isLive, type StreamNamespace } from './checks/sent-values.js';
 
 const ELEMENTS_MAX = 8_192;
 const LINEAR = 2;
@@ -13,7 +13,7 @@ const LINEAR = 2;
 export interface StreamWatchDeps {
   readonly clock: Clock;
   readonly model: CellModel;
-  /** Whether the service's wall clock was set: then seeds that were left untold as too old may live again. */
+  /** Whether the service's wall clock was set: then seeds that were too old to be sent may become current again. */
   readonly isStepped: () => boolean;
 }
 
@@ -25,7 +25,7 @@ export class StreamWatch {
   #epoch = 0;
   /** The machine of the client. */
   readonly node: string;
-  /** '' until the stream says hello. */
+  /** '' until the stream's hello. */
   clientId = '';
 
   constructor(deps: StreamWatchDeps, node: string, defaultWindowMs: number) {
@@ -34,12 +34,12 @@ export class StreamWatch {
     this.#namespace = { name: '', rule: { policy: 'sum' }, windowMs: defaultWindowMs };
   }
 
-  /** The client comes back to the state that it has seen: it knows which round is in flight. */
+  /** The client reconnects to the state that it has seen: it knows which round is in flight. */
   get isSameEpoch(): boolean {
     return this.#epoch !== 0 && this.#heldEpoch === this.#epoch;
   }
 
-  /** Before the service has it. */
+  /** Called before the service receives it. */
   received(body: Uint8Array): SyncRequest {
     const request = decodeSyncRequest(body, { elementsMax: ELEMENTS_MAX });
     if (request.kind !== 'hello') return request;
@@ -57,13 +57,13 @@ export class StreamWatch {
       this.#acks.applied(id.seq, applied);
   }
 
-  /** Before the client has it. */
+  /** Called before the client receives it. */
   written(body: Uint8Array): void {
     const response = decodeSyncResponse(body);
     const { clock } = this.#deps;
     const { windowMs } = this.#namespace;
     this.#epoch = response.welcome?.epoch ?? this.#epoch;
-    checkToldAsHeld(this.#deps, this.#namespace, response);
-    if (!this.#deps.isStepped()) this.#acks.told(response, (seed) => isLive(seed, windowMs, clock));
+    checkSentValues(this.#deps, this.#namespace, response);
+    if (!this.#deps.isStepped()) this.#acks.sent(response, (seed) => isLive(seed, windowMs, clock));
   }
 }

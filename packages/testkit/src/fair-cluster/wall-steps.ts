@@ -1,5 +1,5 @@
-// Wall clocks that are set forth or back by up to three windows, and back again after a while. Seeds follow
-// wall time, so instances and the service disagree meanwhile on which structures there are.
+// Wall clocks that are stepped by up to three windows, and back again after a while. Seeds follow wall time, so
+// instances and the service temporarily disagree on which structures exist.
 //
 // A service whose clock is ahead evicts structures that its clients still use, and their outcomes with them;
 // an instance whose clock is off reports into structures that the service refuses. That is the contract (F11),
@@ -15,12 +15,12 @@ const STEP_MS_MAX = 75_000;
 /** The machines whose clock was set, in runs that have this fault. */
 const stepped = new WeakMap<Simulation, Set<string>>();
 
-/** Then instances may hold structures that the service has dropped, and views need time to be equal. */
+/** If so, instances may hold structures that the service has dropped, and views need time to become equal. */
 export function hasWallSteps(simulation: Simulation): boolean {
   return stepped.has(simulation);
 }
 
-/** Whether the clock of any of them was set so far. */
+/** Whether any of these clocks has been set so far. */
 export function wasAnyStepped(simulation: Simulation, nodes: readonly string[]): boolean {
   const machines = stepped.get(simulation);
   return machines !== undefined && nodes.some((node) => machines.has(node));

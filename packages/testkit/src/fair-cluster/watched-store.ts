@@ -74,7 +74,7 @@ export class WatchedStore implements FairStore {
     return this.#deps.store.close();
   }
 
-  /** Returns the time that decay goes by. */
+  /** Returns the time that drives decay. */
   #begin(namespace: Namespace, seed: bigint): number {
     const nowMs = this.#deps.clock.monotonicMs();
     const read = () => atOnce(this.#deps.store.getSeed(namespace, seed));
@@ -83,7 +83,7 @@ export class WatchedStore implements FairStore {
   }
 }
 
-/** The stores of this workload answer without a promise, so that a check sees what it is about. */
+/** The stores of this workload answer synchronously, so that a check sees the state it refers to. */
 function atOnce<T>(answer: T | Promise<T>): T {
   assert(!(answer instanceof Promise), 'memory and embedded stores answer at once');
   return answer;

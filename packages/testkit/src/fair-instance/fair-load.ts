@@ -1,11 +1,11 @@
-// Steady load on a tracker: as many decisions as real time has room for, some keys more often refused by
-// the resource behind. A pause is made up for, so the count tells whether decisions went on.
+// Steady load on a tracker: as many decisions as fit into real time, with some keys refused more often by the
+// resource behind it. Pauses are compensated for, so the count shows whether decisions continued.
 import type { FairTracker } from '@syncline/fair';
 import type { LoadFigures } from './instance-lines.js';
 
 const TICK_MS = 5;
 const KEYS_COUNT = 40;
-/** Of these the resource refuses every fifth request. */
+/** The resource refuses every fifth request with these keys. */
 const HOT_KEYS_COUNT = 4;
 const HOT_FAILURE_EVERY = 5;
 const SAMPLES_MAX = 200_000;
@@ -35,7 +35,7 @@ export class FairLoad {
     setInterval(() => this.#tick(), TICK_MS);
   }
 
-  /** And begins again. */
+  /** Returns the figures so far, and starts counting again. */
   figures(): LoadFigures {
     const samples = this.#samplesUs.subarray(0, Math.min(this.#decisions, SAMPLES_MAX)).toSorted();
     const at = (part: number) => samples[Math.floor(samples.length * part)] ?? 0;

@@ -1,4 +1,4 @@
-// What is said between a test and an instance that it has started: one line of JSON to it, one line back.
+// The protocol between a test and an instance that it started: one line of JSON per request and answer.
 import type { FairTrackerOptions, TrackerStatus } from '@syncline/fair';
 
 export interface InstanceOptions {
@@ -6,9 +6,9 @@ export interface InstanceOptions {
   /** `127.0.0.1:7401` for gRPC, a URL for Redis. */
   readonly address: string;
   readonly tracker: string;
-  /** Of the load. 0 for none. */
+  /** Decisions per second of the load. 0 for none. */
   readonly decisionsPerSecond: number;
-  /** What JSON can carry. */
+  /** The options that JSON can carry. */
   readonly options: Pick<
     FairTrackerOptions,
     | 'policy'
@@ -31,13 +31,13 @@ export type InstanceRequest =
       readonly cost: number;
     }
   | { readonly ask: 'peek'; readonly keys: readonly string[] }
-  /** What the load has seen since it was asked last. */
+  /** What the load has seen since the last request. */
   | { readonly ask: 'figures' };
 
 export interface InstanceStatus extends TrackerStatus {
   /** Wall time at which it was seen connected, if it is. */
   readonly connectedAtMs: number | undefined;
-  /** Thrown by the tracker, or by nobody knows whom: none is expected. */
+  /** Errors thrown by the tracker or unhandled: none is expected. */
   readonly errors: readonly string[];
 }
 
@@ -47,7 +47,7 @@ export interface InstanceCell {
   readonly probability: number;
 }
 
-/** The cells of each key that was asked for, in the main structure. */
+/** The cells of each requested key, in the main structure. */
 export interface InstanceView {
   readonly seed: number;
   readonly keys: readonly (readonly InstanceCell[])[];
@@ -56,7 +56,7 @@ export interface InstanceView {
 export interface LoadFigures {
   readonly decisions: number;
   readonly throttled: number;
-  /** Real time since the figures were asked for last. */
+  /** Real time since the figures were last requested. */
   readonly elapsedMs: number;
   readonly registerP50Us: number;
   readonly registerP99Us: number;

@@ -1,4 +1,4 @@
-// Starts a process with a tracker in it, under load or not, and asks it.
+// Starts a process with a tracker, with or without load, and queries it.
 import { type ChildProgram, startChild } from '../child-program.js';
 import type {
   InstanceOptions,
@@ -10,7 +10,7 @@ import type {
 
 export class FairInstance implements AsyncDisposable {
   readonly #child: ChildProgram;
-  /** Answers come in the order of the questions. */
+  /** Answers arrive in the order of the requests. */
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(child: ChildProgram) {
@@ -25,7 +25,7 @@ export class FairInstance implements AsyncDisposable {
     return this.#ask({ ask: 'status' });
   }
 
-  /** What the tracker holds of these keys now. */
+  /** The tracker's current state of these keys. */
   peek(keys: readonly string[]): Promise<InstanceView> {
     return this.#ask({ ask: 'peek', keys });
   }

@@ -1,27 +1,27 @@
-// One direction of one proxied connection: takes bytes from one end and passes them to the other, as
-// badly as it is told.
+// One direction of one proxied connection: takes bytes from one end and passes them to the other, with the
+// configured faults.
 //
 // Latency is counted from a chunk's arrival, so that many chunks are in flight at once, but at most
-// `faultLineBytesMax`; then reading stops. Pace, slices, holes and resets are decided as bytes leave.
+// `faultLineBytesMax`; then reading stops. Bandwidth, slicing, black holes and resets apply as bytes leave.
 import type { Clock, Connection, Random } from '@syncline/kernel';
 import { testkitLimits } from '../limits.js';
 import { type ProxyFaults, pieceBytes } from './faults.js';
 
-/** A reset that arrives together with bytes looks like an end (libuv), so it follows at a distance. */
+/** A reset that arrives together with bytes looks like an end (libuv), so it follows after a pause. */
 const RESET_GAP_MS = 20;
 
 export interface FaultLineDeps {
   readonly from: Connection;
   readonly to: Connection;
   readonly clock: Clock;
-  /** Of this line alone, so that its draws do not depend on what other lines do. */
+  /** Separate for each line, so that its draws do not depend on other lines. */
   readonly random: Random;
   /** Fires when the connection is torn down. */
   readonly signal: AbortSignal;
   /** The faults as they are now: a new object each time they are set. */
   faults(): ProxyFaults;
   passed(bytes: number): void;
-  /** The line cannot go on: an end of it has broken, or it is to be reset. */
+  /** The line cannot continue: one end has broken, or it is to be reset. */
   broken(): void;
 }
 
@@ -36,12 +36,12 @@ export class FaultLine {
     this.#deps = deps;
   }
 
-  /** Something was swallowed that the receiver would miss. */
+  /** Bytes were swallowed that the receiver would miss. */
   get isHoled(): boolean {
     return this.#isHoled;
   }
 
-  /** Passes all on until the end, and the end too. Never rejects. */
+  /** Passes everything on, including the end. Never rejects. */
   async run(): Promise<void> {
     const { from, to, faults, broken } = this.#deps;
     let delivered = Promise.resolve();
@@ -49,7 +49,7 @@ export class FaultLine {
       for await (const chunk of from.incoming) {
         this.#heldBytes += chunk.length;
         delivered = this.#deliver(chunk, this.#dueMs(), delivered);
-        delivered.catch(broken); // at once, although no further chunk may come
+        delivered.catch(broken); // immediately, since there may be no further chunk
         if (this.#heldBytes >= testkitLimits.faultLineBytesMax.value) await delivered;
       }
       await delivered;

@@ -1,7 +1,7 @@
 // One proxied connection: the client's end, the target's end, and a line for each direction.
 //
-// A break is news too: it reaches an end only if the direction to that end is no black hole. What an end
-// has missed is made up for by a reset once the hole is gone.
+// A break is only visible to an end if the direction to it is not a black hole. An end that has missed
+// something is reset once the hole is gone.
 import type { Clock, Connection } from '@syncline/kernel';
 import type { SeededRandom } from '@syncline/kernel/testing';
 import { FaultLine } from './fault-line.js';
@@ -48,7 +48,7 @@ export class FaultLink {
     for (const { end } of this.#halves) end.destroy();
   }
 
-  /** An end that has missed something cannot go on once its direction is free again. */
+  /** An end that has missed something cannot continue once its direction is free again. */
   faultsChanged(): void {
     for (const { direction, line } of this.#halves) {
       const isFree = !this.#deps.faults(direction).blackhole;

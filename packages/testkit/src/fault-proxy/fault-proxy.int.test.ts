@@ -1,4 +1,5 @@
-import { type Connection, createTcpNetwork } from '@syncline/kernel';
+import type { Connection } from '@syncline/kernel';
+import { createTcpNetwork } from '@syncline/kernel/node';
 import { createSeededRandom } from '@syncline/kernel/testing';
 import { describe, expect, it } from 'vitest';
 import { testkitLimits } from '../limits.js';
@@ -8,7 +9,7 @@ const network = createTcpNetwork();
 const anyPort = { host: '127.0.0.1', port: 0 };
 const bytes = (text: string) => new TextEncoder().encode(text);
 
-/** A target that sends back what it gets, and remembers its connections. */
+/** A target that echoes its input, and records its connections. */
 async function startEcho() {
   const accepted: Connection[] = [];
   const listener = await network.listen(anyPort, (connection) => {
@@ -31,11 +32,11 @@ async function echo(connection: Connection): Promise<void> {
       if (!connection.write(chunk)) await connection.drained();
     connection.end();
   } catch {
-    // reset: that is what some tests are about
+    // reset, as some tests expect
   }
 }
 
-/** A client whose incoming chunks are noted, with the time at which they came. */
+/** A client that records its incoming chunks with their arrival time. */
 async function startClient(proxy: FaultProxy) {
   const connection = await network.connect(proxy.address);
   const chunks: { readonly text: string; readonly atMs: number }[] = [];
@@ -50,7 +51,7 @@ async function startClient(proxy: FaultProxy) {
   return {
     connection,
     chunks,
-    /** How its reading came to an end. */
+    /** How its reading ended. */
     over,
     text: () => chunks.map(({ text }) => text).join(''),
     send: (text: string) => connection.write(bytes(text)),
@@ -58,7 +59,7 @@ async function startClient(proxy: FaultProxy) {
   };
 }
 
-/** As `over`, where the reset may come so soon that the connect fails. */
+/** Like `over`, but the reset may arrive so early that connecting fails. */
 async function fateOfClient(proxy: FaultProxy): Promise<string> {
   return await startClient(proxy).then(
     ({ over }) => over,
@@ -82,7 +83,7 @@ async function startAll(options: FaultProxyOptions = {}) {
   };
 }
 
-/** Long enough for a mistaken byte to arrive: two round trips through the same loop. */
+/** Long enough for an unwanted byte to arrive: two round trips through the same loop. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }
@@ -115,7 +116,7 @@ describe('without faults', () => {
     expect(await fateOfClient(proxy)).toBe('reset');
   });
 
-  it('can stand before its target is known', async () => {
+  it('can be started before its target is known', async () => {
     await using echoServer = await startEcho();
     await using proxy = await startFaultProxy();
     expect(await fateOfClient(proxy)).toBe('reset');
@@ -237,12 +238,12 @@ describe('resets', () => {
 });
 
 describe('black holes', () => {
-  it('swallow one direction, and reset what they harmed when they are lifted', async () => {
+  it('swallow one direction, and reset affected connections when they are lifted', async () => {
     await using all = await startAll();
     all.client.send('hello');
     await expect.poll(() => all.client.text()).toBe('hello');
     all.proxy.set({ blackhole: true }, 'to-client');
-    all.client.send(' nobody answers');
+    all.client.send(' without answer');
     await expect.poll(() => all.proxy.passedBytes('to-target')).toBe(20);
     await settle();
     expect(all.client.text()).toBe('hello');
@@ -250,7 +251,7 @@ describe('black holes', () => {
     expect(await all.client.over).toBe('reset');
   });
 
-  it('leave a connection alone that sent nothing meanwhile', async () => {
+  it('do not affect a connection that sent nothing in the meantime', async () => {
     await using all = await startAll();
     all.client.send('hello');
     await expect.poll(() => all.client.text()).toBe('hello');
@@ -266,18 +267,18 @@ describe('black holes', () => {
     await expect.poll(() => all.client.text()).toBe('hello');
     all.proxy.set({ blackhole: true });
     all.client.connection.destroy();
-    let isTold = false;
+    let isNotified = false;
     void all.accepted[0]?.closed.then(() => {
-      isTold = true;
+      isNotified = true;
     });
-    all.accepted[0]?.write(bytes('is anybody there?'));
+    all.accepted[0]?.write(bytes('are you there?'));
     await settle();
-    expect(isTold).toBe(false);
+    expect(isNotified).toBe(false);
     all.proxy.heal();
-    await expect.poll(() => isTold).toBe(true);
+    await expect.poll(() => isNotified).toBe(true);
   });
 
-  it('take new connections, of which the target hears nothing', async () => {
+  it('accept new connections, which never reach the target', async () => {
     await using all = await startAll();
     all.client.send('hello');
     await expect.poll(() => all.client.text()).toBe('hello');

@@ -1,4 +1,4 @@
-// A TCP proxy that stands between real processes and makes their network bad, on command.
+// A TCP proxy between real processes that degrades their network on command.
 //
 //   await using proxy = await startFaultProxy({ target: node.ports.mesh });
 //   proxy.set({ latencyMs: 50, jitterMs: 20 });
@@ -10,21 +10,21 @@ import {
   type Address,
   type Connection,
   createSystemClock,
-  createTcpNetwork,
   type Listener,
   type Network,
 } from '@syncline/kernel';
+import { createTcpNetwork } from '@syncline/kernel/node';
 import { createSeededRandom, type SeededRandom } from '@syncline/kernel/testing';
 import { FaultLink } from './fault-link.js';
 import type { ProxyDirection, ProxyFaults } from './faults.js';
 
 export interface FaultProxyOptions {
-  /** Where connections go. May be set later, so that proxies can stand before what they lead to. */
+  /** Where connections go. May be set later, so that proxies can be started before their targets. */
   readonly target?: Address;
   /** Default 127.0.0.1 and a port that the system chooses. */
   readonly listen?: Address;
   readonly faults?: ProxyFaults;
-  /** Of the jitter. Default 0. */
+  /** Seed of the jitter. Default 0. */
   readonly seed?: number;
 }
 
@@ -34,15 +34,15 @@ export interface FaultProxy extends AsyncDisposable {
   readonly connectionCount: number;
   /** Bytes that have left the proxy, over all connections. */
   passedBytes(direction: ProxyDirection): number;
-  /** From now on the faults of this direction, or of both, are exactly these. */
+  /** Replaces the faults of this direction, or of both. */
   set(faults: ProxyFaults, direction?: ProxyDirection): void;
-  /** No faults any more. Connections that a black hole has harmed are reset. */
+  /** Removes all faults. Connections affected by a black hole are reset. */
   heal(): void;
-  /** For connections that come from now on. */
+  /** For new connections. */
   setTarget(target: Address): void;
   /** Resets every connection, on both sides. */
   resetConnections(): void;
-  /** Closes the port: who connects is refused. Connections that stand are not touched. */
+  /** Closes the port: new connections are refused, open ones are not affected. */
   refuseConnections(): Promise<void>;
   /** Opens the port again. */
   acceptConnections(): Promise<void>;
@@ -54,7 +54,7 @@ export async function startFaultProxy(options: FaultProxyOptions = {}): Promise<
   return proxy;
 }
 
-/** What stands between one client and the target, or the nothing behind a black hole. */
+/** The link between one client and the target, or a black hole. */
 interface Proxied {
   reset(): void;
   faultsChanged(): void;
@@ -128,7 +128,7 @@ class RunningProxy implements FaultProxy {
   #accept(client: Connection): void {
     const random = this.#random.fork(`connection ${this.#acceptedCount++}`);
     if (this.#faults['to-target'].blackhole) {
-      this.#leaveUnheard(client);
+      this.#discardAll(client);
       return;
     }
     const over = new AbortController();
@@ -159,12 +159,12 @@ class RunningProxy implements FaultProxy {
     try {
       return await this.#network.connect(target, { signal });
     } catch {
-      return undefined; // the client learns it by a reset
+      return undefined; // the client gets a reset
     }
   }
 
-  /** Behind a black hole: its bytes are read and forgotten, and nobody is told of it. */
-  #leaveUnheard(client: Connection): void {
+  /** A black hole: bytes are read and discarded, and the target is never contacted. */
+  #discardAll(client: Connection): void {
     const faultsChanged = () => {
       if (!this.#faults['to-target'].blackhole) client.destroy();
     };

@@ -2,7 +2,7 @@
 
 export type ProxyDirection = 'to-target' | 'to-client';
 
-/** What is left out is off. */
+/** Omitted faults are off. */
 export interface ProxyFaults {
   /** What arrives from now on is passed on this much later. */
   readonly latencyMs?: number;
@@ -14,8 +14,8 @@ export interface ProxyFaults {
   /** Resets each connection, on both sides, when this many more bytes of it have passed. */
   readonly resetAfterBytes?: number;
   /**
-   * Bytes, ends and resets vanish on their way, and new connections reach nobody. What was swallowed
-   * leaves a hole that TCP would never show, so such a connection is reset when this is switched off.
+   * Bytes, ends and resets are swallowed, and new connections do not reach the target. That leaves a gap that TCP
+   * would never show, so such a connection is reset when this is switched off.
    */
   readonly blackhole?: boolean;
 }

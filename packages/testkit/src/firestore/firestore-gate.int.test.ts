@@ -1,4 +1,4 @@
-// Why the gate is there: the emulator alone loses updates. And what the gate can do to a client.
+// Why the gate exists: the emulator alone loses updates. And the faults that it can inject.
 import { Firestore } from '@google-cloud/firestore';
 import { expect, test } from 'vitest';
 import { startFirestore, type TestFirestore } from './start-firestore.js';

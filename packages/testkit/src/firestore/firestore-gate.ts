@@ -1,9 +1,8 @@
-// The gate before the Firestore emulator: it adds the isolation that the emulator lacks, and faults.
+// The gate in front of the Firestore emulator: it adds the isolation that the emulator lacks, and faults.
 //
-// The emulator commits whatever it is given: of 20 concurrent transactions that read one document and write it,
-// all commit, and 19 updates are lost. The gate answers ABORTED when something that a transaction read has
-// changed before its commit, as Firestore does. It stands in the same process, so that a read and the note of it
-// are one step.
+// The emulator commits whatever it is given: of 20 concurrent transactions that read one document and write it, all
+// commit, and 19 updates are lost. The gate answers ABORTED when something that a transaction read has changed before
+// its commit, as Firestore does. It runs in the same process, so that a read and its record are one step.
 import { FirestoreState } from '@firestore-emulator/server';
 import { FirestoreServiceV1Impl } from '@firestore-emulator/server/dist/server/FirestoreServiceV1Impl/index.js';
 import { status, type UntypedServiceImplementation } from '@grpc/grpc-js';
@@ -22,7 +21,7 @@ type RollbackCall = Parameters<Service['Rollback']>[0];
 type RollbackReply = Parameters<Service['Rollback']>[1];
 type ListenCall = Parameters<Service['Listen']>[0];
 
-/** What Firestore says of a transaction that was committed before: the client knows these words. */
+/** Firestore's message for a transaction that was already committed: the client recognizes it. */
 const EXPIRED = 'The referenced transaction has expired or is no longer valid.';
 
 export interface GateFaults {
@@ -30,12 +29,22 @@ export interface GateFaults {
   readonly isRefusing?: boolean;
   /** Streams stay open and carry nothing, like a connection that died unnoticed. */
   readonly isMute?: boolean;
-  /** How long each call waits before it is looked at; Infinity: until `letGo`. Default 0. */
+  /** How long each call waits before it is handled; Infinity: until `letGo`. Default 0. */
   readonly delayMs?: number;
   /** Commits take effect and are answered with UNAVAILABLE. */
   readonly losesCommitReplies?: boolean;
-  /** After this many more commits they fail with INTERNAL, which is not tried again, and change nothing. */
+  /** After this many more commits they fail with INTERNAL, which is not retried, and change nothing. */
   readonly commitsLeft?: number;
+  /** Every call fails with this gRPC status. */
+  readonly refusesWith?: status;
+  /** Commits within a span of this many milliseconds get the same time, unless they change the same document. */
+  readonly commitSpanMs?: number;
+}
+
+interface DocumentTimes {
+  /** In microseconds, as Firestore counts. */
+  readonly createdUs: number;
+  readonly updatedUs: number;
 }
 
 export class FirestoreGate {
@@ -43,6 +52,8 @@ export class FirestoreGate {
   readonly #service = new FirestoreServiceV1Impl(this.#state);
   readonly #book = new TransactionBook();
   readonly #streams = new Map<ListenCall, ListenStream>();
+  readonly #times = new Map<string, DocumentTimes>();
+  #lastCommitUs = 0;
   readonly #isIsolating: boolean;
   #faults: GateFaults = {};
   #commitsLeft = Number.POSITIVE_INFINITY;
@@ -77,12 +88,12 @@ export class FirestoreGate {
     for (const goOn of this.#delayed) goOn();
   }
 
-  /** Messages to those who listen. */
+  /** Messages to listeners. */
   get sentCount(): number {
     return this.#sent;
   }
 
-  /** Replaces the faults that were set. What a mute stream has missed comes once it speaks again. */
+  /** Replaces the current faults. A muted stream receives what it missed once it is unmuted. */
   setFaults(faults: GateFaults): void {
     this.#faults = faults;
     this.#commitsLeft = faults.commitsLeft ?? Number.POSITIVE_INFINITY;
@@ -110,8 +121,9 @@ export class FirestoreGate {
 
   #late<Arguments extends readonly unknown[]>(handle: (...given: Arguments) => void) {
     return (...given: Arguments): void => {
-      const { delayMs = 0 } = this.#faults;
-      if (delayMs === 0) handle(...given);
+      const { delayMs = 0, refusesWith } = this.#faults;
+      if (refusesWith !== undefined) refuse(given, refusesWith);
+      else if (delayMs === 0) handle(...given);
       else {
         const goOn = () => {
           if (this.#delayed.delete(goOn)) handle(...given);
@@ -129,7 +141,7 @@ export class FirestoreGate {
     for (const path of request.documents) this.#book.noteRead(id, path);
     const write = (response: Parameters<ReadCall['write']>[0]) => {
       if (response.transaction.length > 0) response.transaction = id;
-      if (response.has_found) updateLater(response.found);
+      if (response.has_found) this.#stamp(response.found);
       return call.write(response);
     };
     this.#service.BatchGetDocuments({ request, write, end: () => call.end() } as ReadCall);
@@ -141,7 +153,7 @@ export class FirestoreGate {
     const collection = request.structured_query.from[0]?.collection_id;
     this.#book.noteRead(request.transaction, `${request.parent}/${collection}`);
     const write = (response: Parameters<QueryCall['write']>[0]) => {
-      if (response.has_document) updateLater(response.document);
+      if (response.has_document) this.#stamp(response.document);
       return call.write(response);
     };
     this.#service.RunQuery({ request, write, end: () => call.end() } as QueryCall);
@@ -180,7 +192,10 @@ export class FirestoreGate {
     this.#commitsLeft -= 1;
     const paths = writes.map((write) => (write.has_delete ? write.delete : write.update.name));
     this.#service.Commit(call, (error, response) => {
-      if (response) this.#transformAll(writes, response.commit_time);
+      if (response) {
+        this.#transformAll(writes, response.commit_time);
+        this.#noteTimes(writes);
+      }
       this.#book.noteCommit(paths);
       this.#book.end(transaction);
       setImmediate(() => this.#refreshStreams());
@@ -189,7 +204,7 @@ export class FirestoreGate {
     });
   };
 
-  /** Of each document the emulator sets only the first field that is to get the time of the server. */
+  /** The emulator sets the server time only in the first of a document's fields that ask for it. */
   #transformAll(writes: CommitCall['request']['writes'], at: { seconds: number; nanos: number }) {
     const date = new Date(at.seconds * 1_000 + at.nanos / 1_000_000);
     for (const { has_update: isUpdate, update, update_transforms: transforms } of writes) {
@@ -198,8 +213,41 @@ export class FirestoreGate {
     }
   }
 
+  /**
+   * The emulator counts in milliseconds; Firestore counts in microseconds, and gives each change of a document its
+   * own time.
+   */
+  #noteTimes(writes: CommitCall['request']['writes']): void {
+    const { commitSpanMs = 0 } = this.#faults;
+    const nowUs = Date.now() * 1_000;
+    let atUs = Math.max(nowUs, this.#lastCommitUs + 1);
+    if (commitSpanMs > 0) {
+      const shared = nowUs - (nowUs % (commitSpanMs * 1_000));
+      const changedUs = writes.map(({ update }) => this.#times.get(update?.name)?.updatedUs ?? 0);
+      atUs = Math.max(shared, ...changedUs.map((us) => us + 1));
+    }
+    this.#lastCommitUs = Math.max(this.#lastCommitUs, atUs);
+    for (const write of writes) {
+      if (write.has_delete) this.#times.delete(write.delete);
+      else {
+        const { name } = write.update;
+        const createdUs = this.#times.get(name)?.createdUs ?? atUs;
+        this.#times.set(name, { createdUs, updatedUs: atUs });
+      }
+    }
+  }
+
+  #stamp(document: StampedDocument): void {
+    const times = this.#times.get(document.name);
+    if (!times) return;
+    setTime(document.create_time, times.createdUs);
+    setTime(document.update_time, times.updatedUs);
+  }
+
   readonly #listen = (call: ListenCall): void => {
     if (this.#faults.isRefusing) return void call.emit('error', refusal('streams are refused'));
+    const { refusesWith } = this.#faults;
+    if (refusesWith !== undefined) return void refuse([call], refusesWith);
     const forget = () => void this.#streams.delete(call);
     call.on('end', () => {
       forget();
@@ -210,7 +258,7 @@ export class FirestoreGate {
     call.once('data', (request: ListenRequest) => {
       const send = (response: Parameters<ListenCall['write']>[0]) => {
         this.#sent += 1;
-        if (response.has_document_change) updateLater(response.document_change.document);
+        if (response.has_document_change) this.#stamp(response.document_change.document);
         call.write(response);
       };
       const stream = new ListenStream({ state: this.#state, book: this.#book, send }, request);
@@ -225,9 +273,27 @@ export class FirestoreGate {
   }
 }
 
-/** As in Firestore, whose time of a commit is later than the one that it puts into fields. By far, to be noticed. */
-function updateLater(document: { readonly update_time: { seconds: number } }): void {
-  document.update_time.seconds += 1;
+interface ProtoTime {
+  seconds: number;
+  nanos: number;
+}
+
+interface StampedDocument {
+  readonly name: string;
+  readonly create_time: ProtoTime;
+  readonly update_time: ProtoTime;
+}
+
+function setTime(time: ProtoTime, us: number): void {
+  time.seconds = Math.floor(us / 1_000_000);
+  time.nanos = (us % 1_000_000) * 1_000;
+}
+
+/** Ends a streaming call with an error, and answers any other call with it. */
+function refuse([call, reply]: readonly unknown[], code: status): void {
+  const error = { code, details: 'calls are refused' };
+  if (reply) (reply as BeginReply)(error);
+  else (call as ReadCall).emit('error', error);
 }
 
 function refusal(details: string): { readonly code: status; readonly details: string } {

@@ -1,9 +1,9 @@
-// A Firestore of one test's own: the emulator behind the gate, in this process, on a free port of loopback.
+// A Firestore for one test: the emulator behind the gate, in this process, on a free loopback port.
 import { FirestoreServiceV1Impl } from '@firestore-emulator/server/dist/server/FirestoreServiceV1Impl/index.js';
 import { Server, ServerCredentials, type ServiceDefinition } from '@grpc/grpc-js';
 import { FirestoreGate } from './firestore-gate.js';
 
-// Without any the client would ask the metadata server of the cloud who it is.
+// Without credentials the client would query the cloud's metadata server.
 const NO_CREDENTIALS = { client_email: 'nobody@localhost', private_key: 'none' };
 
 export interface FirestoreSettings {
@@ -14,7 +14,7 @@ export interface FirestoreSettings {
 
 export interface TestFirestore extends AsyncDisposable {
   readonly gate: FirestoreGate;
-  /** What the real client needs to be told. */
+  /** The settings that the real client needs. */
   readonly settings: FirestoreSettings;
 }
 

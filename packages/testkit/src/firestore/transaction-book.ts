@@ -1,7 +1,7 @@
 // Which transaction has read what, and what has changed since: the isolation that the emulator lacks.
 //
 // Firestore promises that a transaction commits only if nothing that it read has changed. The book counts
-// commits; it notes for each transaction the count at which it read a document or a collection, and for each
+// commits; it records for each transaction the count at which it read a document or a collection, and for each
 // document and collection the count of its last change.
 
 export class TransactionBook {
@@ -27,7 +27,7 @@ export class TransactionBook {
     if (reads && !reads.has(path)) reads.set(path, this.#commitsCount);
   }
 
-  /** It has ended, or there never was such a transaction. */
+  /** It has ended or never existed. */
   isExpired(id: Uint8Array): boolean {
     return id.length > 0 && !this.#reads.has(hexOf(id));
   }

@@ -1,12 +1,12 @@
-// The process of a client: one manager after the other, as a worker that is started again and again. Some are
-// closed, some are left as they are, and some come back later, when others have long taken their task over.
+// The process of a client: one manager after another, like a worker that is restarted again and again. Some managers
+// are closed, some are abandoned, and some wake up later, long after their task was taken over.
 import { type createJobManager, type JobManager, JobStatus, type JobStore } from '@syncline/jobs';
 import { TimerCount } from '@syncline/jobs/testing';
 import { assert, type Durability, SynclineError } from '@syncline/kernel';
 import type { SeededRandom, SimPorts } from '@syncline/kernel/testing';
 import { EXPECTED_TAG, JOB_IDS, type JobsPlan, pick, TAGS } from './jobs-plan.js';
 
-/** What a call may end with in a world that fails. */
+/** Errors that a call may end with under faults. */
 const EXPECTED_CODES: ReadonlySet<string> = new Set([
   'aborted',
   'conflict',
@@ -18,7 +18,7 @@ const EXPECTED_CODES: ReadonlySet<string> = new Set([
   'timeout',
   'unavailable',
 ]);
-/** Of each tag, one behind the other: more than a small buffer holds. */
+/** Written to each tag without waiting: more than a small buffer holds. */
 const BURST_WRITES = 5;
 const STATUSES = [1, 20, JobStatus.finished, JobStatus.error, JobStatus.warning, -7] as const;
 
@@ -29,13 +29,13 @@ export interface ClientProcessDeps {
   readonly random: SeededRandom;
   readonly create: typeof createJobManager;
   readonly isLoading: () => boolean;
-  /** A text that no other write has. */
+  /** A message that no other write has. */
   readonly nextText: () => string;
 }
 
 export class ClientProcess {
   readonly #deps: ClientProcessDeps;
-  /** Left as they were. */
+  /** Managers that were abandoned. */
   readonly #zombies: JobManager[] = [];
 
   constructor(deps: ClientProcessDeps) {
@@ -80,7 +80,7 @@ export class ClientProcess {
         tags: { [EXPECTED_TAG]: {} },
         lease: random.float() < 0.2 ? false : { ttlMs: plan.ttlMs, heartbeat },
         timeoutMs: pick(random, [1_500, 5_000]),
-        retry: { attempts: 4, initialMs: 10, maxMs: 200 },
+        retry: { initialMs: 10, maxMs: 200 },
       },
       { clock, random },
     ) as unknown as Promise<JobManager>; // any tag is written, expected or not
@@ -109,7 +109,7 @@ export class ClientProcess {
     await Promise.all(writes.map((tag) => this.#write(manager, tag)));
   }
 
-  /** J2 The answer is the write itself, whatever happened on the way. */
+  /** J2 The reply contains the write itself, whatever happened on the way. */
   async #write(manager: JobManager, tag = pick(this.#deps.random, TAGS)): Promise<void> {
     const { random, plan, nextText } = this.#deps;
     const durability: Durability = random.float() < plan.bufferedPart ? 'buffered' : 'synced';
@@ -122,7 +122,7 @@ export class ClientProcess {
     if (!result.applied) return;
     const { message, status } = result.state;
     const isIt = message === write.message && status === write.status;
-    assert(isIt, `J2: "${write.message}" was written, the answer is "${message}"`);
+    assert(isIt, `J2: "${write.message}" was written, but the reply is "${message}"`);
   }
 
   async #unlessFailed(act: () => Promise<void>): Promise<void> {
@@ -131,7 +131,7 @@ export class ClientProcess {
       await act();
     } catch (thrown) {
       if (!(thrown instanceof SynclineError)) throw thrown;
-      // Another creator's job may have fewer tasks.
+      // A job created by another client may have fewer tasks.
       const isOutside = thrown.code === 'invalid-argument' && thrown.message.includes('task');
       assert(
         isOutside || EXPECTED_CODES.has(thrown.code),

@@ -1,5 +1,5 @@
-// What happens to the machines of clients: they are killed and started again, and they stand still and come back,
-// as zombies whose task somebody else has taken over.
+// Faults on the machines of clients: they are killed and restarted, and they are paused and come back as zombies
+// whose task another process has taken over.
 import { pauseBetween } from '../simulation/faults/fault-pace.js';
 import type { Workload } from '../simulation/workload.js';
 

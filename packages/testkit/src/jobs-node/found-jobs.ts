@@ -1,4 +1,4 @@
-// All that a store has, as its own replays and lists show it.
+// Everything in a store, as read through its own replays and lists.
 //
 // J8   The list of states is the fold of the replay.
 // J12  Progress, and the summary in the list of jobs, equal the naive fold.
@@ -16,11 +16,11 @@ import { assert } from '@syncline/kernel';
 import { pastOfCursor } from './jobs-history.js';
 
 export interface FoundJob {
-  /** Its revision is that of its metadata. */
+  /** Its revision is that of the metadata. */
   readonly job: JobInfo;
   readonly states: readonly State[];
   readonly leases: readonly TaskLease[];
-  /** What its cursors begin with. */
+  /** The prefix of its cursors. */
   readonly past: string;
   readonly revision: number;
 }
@@ -71,16 +71,19 @@ export async function checkProgress(store: JobStore, found: FoundJob): Promise<v
   if (!isStill) return; // a lease was lost meanwhile
   assert(
     isDeepStrictEqual(page.states, states),
-    `J8: the list of job "${jobId}" is not its replay`,
+    `J8: the list of job "${jobId}" differs from its replay`,
   );
   const lost = leases.filter(({ state }) => state === 'lost').map(({ taskId }) => taskId);
   const job = { ...found.job, revision };
   const expected = aggregateStates({ job, states, lostTaskIds: new Set(lost) }, {});
-  assert(isDeepStrictEqual(progress, expected), `J12: the progress of job "${jobId}" is no fold`);
+  assert(
+    isDeepStrictEqual(progress, expected),
+    `J12: the progress of job "${jobId}" is not the fold of its states`,
+  );
   const { cells, lostTasks } = expected;
   assert(
     isDeepStrictEqual(shown, { cells, lostTasks }),
-    `J12: the summary of "${jobId}" is no fold`,
+    `J12: the summary of "${jobId}" is not the fold of its states`,
   );
 }
 

@@ -1,5 +1,5 @@
-// One who follows a job over all cuts, crashes and restarts: what it has seen outlives its process, as if each
-// event had been stored as it came.
+// Follows a job across all disconnects, crashes and restarts: what it has seen outlives its process, as if it stored
+// each event on arrival.
 import type {
   Cursor,
   JobEvent,
@@ -20,19 +20,19 @@ export interface Follow {
   readonly include: readonly ('lease' | 'job')[];
   readonly overflow: Overflow;
   readonly maxEvents: number;
-  /** Of each event: how likely it is that the follower leaves and resumes. */
+  /** The probability, for each event, that the follower disconnects and resumes. */
   readonly cutProbability: number;
   readonly slowMsMax: number;
 }
 
-/** Sees everything, at once. */
+/** Follows everything, without delay. */
 export function followAll(jobId: string): Follow {
   const include = ['lease', 'job'] as const;
   const pace = { maxEvents: 256, cutProbability: 0, slowMsMax: 0 };
   return { jobId, scope: {}, include, overflow: 'block', ...pace };
 }
 
-/** Sees all states, and is often too slow for its buffer. */
+/** Follows all states, and is often too slow for its buffer. */
 export function followSlowly(jobId: string): Follow {
   const pace = { maxEvents: 4, cutProbability: 0, slowMsMax: 200 };
   return { jobId, scope: {}, include: [], overflow: 'coalesce', ...pace };
@@ -58,11 +58,11 @@ export interface FollowerDeps {
   readonly clock: Clock;
   readonly random: SeededRandom;
   subscribe(options: StoreSubscribeOptions): JobSubscription;
-  /** Afterwards nobody is slow or leaves: what is left to read is read. */
+  /** Once faults have stopped, no follower is slow or disconnects: everything that remains is read. */
   isLoading(): boolean;
 }
 
-/** What may end a subscription in a world that fails. */
+/** Errors that may end a subscription under faults. */
 const EXPECTED_ENDS: ReadonlySet<string> = new Set([
   'unavailable',
   'timeout',
@@ -82,7 +82,7 @@ export class JobFollower {
     this.follow = follow;
   }
 
-  /** It has all of its job; `ends` are the last cursors of all jobs. */
+  /** Whether it has seen all of its job; `ends` are the last cursors of all jobs. */
   isLevel(ends: ReadonlyMap<string, string>): boolean {
     return this.#cursor === ends.get(this.follow.jobId);
   }
@@ -97,7 +97,7 @@ export class JobFollower {
     };
   }
 
-  /** Never resolves by itself in a process that lives. */
+  /** Never resolves by itself while the process is alive. */
   async run(deps: FollowerDeps, isOver: () => boolean): Promise<void> {
     const { clock, random } = deps;
     while (!isOver()) {

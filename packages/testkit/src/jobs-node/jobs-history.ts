@@ -1,15 +1,15 @@
-// All that the store has said, over all its lives, for looking at it when the run is over.
+// Everything that the store reported across all its restarts, to be checked when the run is over.
 //
-// Revisions mean one thing within a past: what the cursors of an incarnation begin with. A store that lost
-// buffered writes gives revisions again, and says so with a new beginning; so the log of commits has a part for
-// each past, which begins with what a start has found.
+// A revision is unique within a past, the prefix that the cursors of an incarnation have in common. A store that lost
+// buffered writes assigns their revisions again, and marks this by a new prefix. So the log of commits has a part for
+// each past, which begins with what the store found at its start.
 import type { JobEvent, JobInfo, Scope, State, StatePage, TaskLease } from '@syncline/jobs';
 import { CommittedLog, type JobTrace } from '@syncline/jobs/testing';
+import { ObservedJobs } from './observed-jobs.js';
+import { ObservedStates } from './observed-states.js';
 import { RecordBook } from './record-book.js';
-import { ToldJobs } from './told-jobs.js';
-import { ToldStates } from './told-states.js';
 
-/** What an answer has said, in a life whose pasts may only become known later. */
+/** The content of a reply. Which past it belongs to may become known only later. */
 interface Answer {
   readonly incarnation: string;
   readonly said:
@@ -23,14 +23,14 @@ interface PageRead {
   readonly page: StatePage;
 }
 
-/** One life of the store. */
+/** One process of the store, from start to end. */
 export class StoreLife {
   readonly answers: Answer[] = [];
   readonly pages: PageRead[] = [];
-  /** What the cursors of this life have between incarnation and revision. */
+  /** What cursors of this process have between incarnation and revision. */
   #suffix: string | undefined;
 
-  /** Undefined: nobody has got a cursor in this life. */
+  /** Undefined if no cursor was seen from this process. */
   pastOf(incarnation: string): string | undefined {
     return this.#suffix === undefined ? undefined : `${incarnation}${this.#suffix}`;
   }
@@ -42,15 +42,15 @@ export class StoreLife {
 
 export class JobsHistory {
   readonly records = new RecordBook();
-  readonly states = new ToldStates();
-  readonly jobs = new ToldJobs();
+  readonly states = new ObservedStates();
+  readonly jobs = new ObservedJobs();
   readonly log = new CommittedLog();
   readonly lives: StoreLife[] = [];
   readonly traces: (() => Omit<JobTrace, 'log' | 'history'>)[] = [];
-  /** Those that starts have found. */
+  /** The pasts that starts of the store have found. */
   readonly pasts = new Set<string>();
 
-  /** Of the change that an event delivers. */
+  /** Adds the change that an event delivers to the log. */
   learn(event: JobEvent): void {
     if (!('cursor' in event)) return;
     const past = pastOfCursor(event.cursor);
@@ -59,7 +59,7 @@ export class JobsHistory {
     if (event.kind === 'job') this.log.addJob(inPast(event.job, past));
   }
 
-  /** Of all answers whose past is known. Call it once, in the end. */
+  /** Adds all replies whose past is known to the log. Call it once, at the end. */
   learnAnswers(): void {
     for (const life of this.lives) {
       for (const { incarnation, said } of life.answers) {
@@ -77,7 +77,7 @@ export class JobsHistory {
   }
 }
 
-/** Checkers take the incarnation of a job for its past. */
+/** Checkers identify a past by the incarnation of a job. */
 export function inPast(job: JobInfo, past: string): JobInfo {
   return { ...job, incarnation: past };
 }
@@ -86,7 +86,7 @@ export function pastOfCursor(cursor: string): string {
   return cursor.slice(0, cursor.indexOf(':'));
 }
 
-/** A past is an incarnation and, behind a dash, how often the store has lost something, if it has. */
+/** A past is an incarnation, followed by a dash and a counter if the store has lost writes. */
 export function incarnationOfPast(past: string): string {
   return past.split('-')[0] ?? past;
 }

@@ -1,6 +1,5 @@
-// What a seed makes of the store, its clients and its readers. Few jobs, tasks and tags, so that clients get in
-// each other's way; room for little in some runs, so that the log is compacted all the time and jobs leave
-// memory.
+// The store, clients and readers for a seed. There are few jobs, tasks and tags, so that clients conflict; and some
+// runs have tight limits, so that the log is compacted constantly and jobs are evicted from memory.
 import type { EmbeddedJobStoreOptions } from '@syncline/jobs';
 import type { SeededRandom } from '@syncline/kernel/testing';
 
@@ -12,18 +11,18 @@ export interface JobsPlan {
   readonly store: EmbeddedJobStoreOptions;
   readonly clientsCount: number;
   readonly readersCount: number;
-  /** Of the job, if whoever creates it has its way. */
+  /** The number of tasks that a creator of the job asks for. */
   readonly numTasks: number;
-  /** Part of the writes that are only buffered. */
+  /** Fraction of the writes that are only buffered. */
   readonly bufferedPart: number;
   readonly betweenMsMax: number;
   readonly runMs: number;
-  /** From a start to an orderly stop of the store, on average; infinite in runs without any. */
+  /** Average time from a start to a clean stop of the store; infinite in runs without clean stops. */
   readonly stopAfterMs: number;
   readonly ttlMs: number;
-  /** Part of the sessions of a client that mark or delete the job. */
+  /** Fraction of a client's sessions that mark or delete the job. */
   readonly deletePart: number;
-  /** After this a call over the link is given up; infinite: the manager itself gives up. */
+  /** How long a call over the link may take before it is given up; infinite: the manager itself gives up. */
   readonly linkTimeoutMs: number;
 }
 

@@ -1,5 +1,5 @@
-// The job store under simulation: managers and readers over links that lose, double and delay what they carry, a
-// store on a disk that is slow, full or failing, processes that end at any moment, and what must hold throughout.
+// The job store under simulation: managers and readers over links that lose, duplicate and delay messages, a store on
+// a disk that is slow, full or failing, processes that end at any moment, and what must hold throughout.
 import { assert } from '@syncline/kernel';
 import type { SeededRandom, SimNode } from '@syncline/kernel/testing';
 import { crashPoints, PowerWatch } from '../simulation/disk-watch.js';
@@ -23,16 +23,16 @@ import { JobsHistory } from './jobs-history.js';
 import { JOB_IDS, type JobsPlan, planJobs } from './jobs-plan.js';
 import type { RequestMessage } from './link-messages.js';
 import { LinkedMachines } from './linked-machines.js';
+import type { LifeEnd } from './observed-states.js';
 import { runReader } from './reader-process.js';
 import { StoreProcess } from './store-process.js';
-import type { LifeEnd } from './told-states.js';
 
 const COME_UP_MS_MAX = 60_000;
 const DRAIN_MS_MAX = 30_000;
 const POLL_MS = 50;
-/** What a dead client has sent may be on its way for so long. */
+/** Messages of a dead client may be in flight for this long. */
 const LATE_MS_MAX = 2_100;
-/** A loss is declared within a second after the ttl, and its commit takes a moment. */
+/** A lease is declared lost within a second after its ttl, and committing that takes a moment. */
 const DECLARE_MS_MAX = 1_200;
 
 export const jobsWorkload: WorkloadEntry = {
@@ -84,7 +84,7 @@ class JobsWorkload implements Workload {
   readonly name = 'jobs';
   readonly #loadCode: () => Promise<JobsCode>;
   readonly #history = new JobsHistory();
-  /** Inside the store. */
+  /** Inside the store's process. */
   readonly #witnesses = JOB_IDS.flatMap((jobId) =>
     [followAll(jobId), followSlowly(jobId)].map((follow) => new JobFollower(follow)),
   );
@@ -93,7 +93,7 @@ class JobsWorkload implements Workload {
   #process: StoreProcess | undefined;
   #machines: LinkedMachines | undefined;
   #plan: JobsPlan | undefined;
-  /** How the life of the store before this one has ended. */
+  /** How the previous process of the store ended. */
   #end: LifeEnd = 'kill';
   #isLoading = true;
   #isOver = false;
@@ -137,17 +137,17 @@ class JobsWorkload implements Workload {
     };
     for (const node of this.#clients) node.kill();
     const isUp = () => this.#process?.isServing === true;
-    await until(isUp, COME_UP_MS_MAX, 'J3: the store does not come up again');
+    await until(isUp, COME_UP_MS_MAX, 'J3: the store did not come back');
     await clock.sleep(LATE_MS_MAX + (this.#plan?.ttlMs ?? 0) + DECLARE_MS_MAX);
     await this.#process?.checkLost();
     const isSettled = () => this.#process?.isSettled === true;
-    await until(isSettled, DRAIN_MS_MAX, 'J3: the rows of deleted jobs do not go');
+    await until(isSettled, DRAIN_MS_MAX, 'J3: the rows of deleted jobs were not removed');
     const ends = (await this.#process?.lastCursors()) ?? new Map<string, string>();
     const followers = [...this.#witnesses, ...this.#readers].filter(({ follow }) =>
       ends.has(follow.jobId),
     );
     const areLevel = () => followers.every((follower) => follower.isLevel(ends));
-    await until(areLevel, DRAIN_MS_MAX, 'J7: a reader waits in vain for the last change');
+    await until(areLevel, DRAIN_MS_MAX, 'J7: a reader did not receive the last change');
     for (const follower of followers) follower.isDrained = true;
     this.#isOver = true;
     await this.#process?.finish();

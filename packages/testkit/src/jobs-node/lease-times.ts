@@ -1,14 +1,14 @@
-// When leases were renewed, by the store's clock, within one life of the store.
+// When leases were renewed, by the clock of the store, during one process of the store.
 //
-// J18  `lost` comes no earlier than ttl after the last renewal that was answered before it was decided; a start
-//      of the store counts as a renewal. That it comes in time is looked at when the world is calm.
+// J18  `lost` comes no earlier than ttl after the last renewal that was acknowledged before the decision; a start
+//      of the store counts as a renewal. That it comes in time is checked once faults have stopped.
 import type { TaskLease } from '@syncline/jobs';
 import { assert } from '@syncline/kernel';
 import type { RecordBook } from './record-book.js';
 
 interface Renewal {
   readonly askedMs: number;
-  /** In the order of the record book. */
+  /** A position in the order of the record book. */
   readonly answeredStep: number;
 }
 
@@ -23,7 +23,7 @@ export class LeaseTimes {
     this.#startMs = startMs;
   }
 
-  /** A claim, a renewal or a write of this epoch that was asked for then is answered now. */
+  /** A claim, a renewal or a write of this epoch that was requested at that time is acknowledged now. */
   renewed(incarnation: string, lease: Pick<TaskLease, 'taskId' | 'epoch'>, askedMs: number): void {
     const name = `${incarnation}/${lease.taskId}/${lease.epoch}`;
     const renewals = this.#renewals.get(name) ?? [];
@@ -33,7 +33,7 @@ export class LeaseTimes {
 
   lost(incarnation: string, { taskId, epoch, ttlMs, revision }: TaskLease): void {
     const record = this.#records.recordOf(incarnation, revision);
-    if (!record || record.step === 0) return; // it was lost in an earlier life
+    if (!record || record.step === 0) return; // it was lost before the last restart
     const renewals = this.#renewals.get(`${incarnation}/${taskId}/${epoch}`) ?? [];
     const before = renewals.filter(({ answeredStep }) => answeredStep < record.step);
     const renewedMs = Math.max(this.#startMs, ...before.map(({ askedMs }) => askedMs));

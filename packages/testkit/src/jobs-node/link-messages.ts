@@ -1,5 +1,5 @@
-// What goes over the link between a client and the store: calls and their replies, each a whole message that may
-// be lost, doubled or late. A subscription is a call that opens it and one for each batch of its events.
+// The messages on the link between a client and the store: calls and their replies, each of which may be lost,
+// duplicated or delayed. A subscription is one call that opens it and one more for each batch of its events.
 import type { JobEvent, JobStore } from '@syncline/jobs';
 import { type ErrorCode, SynclineError } from '@syncline/kernel';
 
@@ -15,7 +15,7 @@ export type CallName = Exclude<
 export type Request =
   | { readonly kind: 'call'; readonly name: CallName; readonly args: readonly unknown[] }
   | { readonly kind: 'open'; readonly jobId: string; readonly options: object }
-  /** The batch with this number; the first is 1. Asking again for the last one is allowed. */
+  /** Requests the batch with this number; the first is 1. Requesting the last one again is allowed. */
   | { readonly kind: 'next'; readonly stream: number; readonly number: number }
   | { readonly kind: 'cancel'; readonly stream: number };
 
@@ -25,7 +25,7 @@ export interface RequestMessage {
   readonly request: Request;
 }
 
-/** `wait`: nothing has happened, ask again. `end`: the stream has ended. */
+/** `wait`: nothing has happened, request again. `end`: the stream has ended. */
 export type StreamBatch = readonly JobEvent[] | 'wait' | 'end';
 
 export interface ReplyMessage {
@@ -41,14 +41,14 @@ export interface SentError {
   readonly details: SynclineError['details'];
 }
 
-/** An assert that failed is no answer: it ends the run. */
+/** A failed assertion is not a reply: it ends the run. */
 export function toSentError(thrown: unknown): SentError {
   if (!(thrown instanceof SynclineError)) throw thrown;
   const { code, message, retryable, outcome, details } = asOfServer(thrown);
   return { code, message, retryable, outcome, details };
 }
 
-/** As the real service says it: a store that is closed is a reason to come back. */
+/** As the real service maps it: a closed store means that the client should retry. */
 function asOfServer(error: SynclineError): SynclineError {
   if (error.code !== 'closed') return error;
   const { outcome } = error;

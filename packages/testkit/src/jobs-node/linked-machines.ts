@@ -1,4 +1,4 @@
-// The machines of clients, each with a link to the store's and back.
+// The machines of clients, each with a link to the store's machine and back.
 import type {
   MessageLink,
   SeededRandom,
@@ -20,11 +20,11 @@ export interface LinkedMachinesDeps {
   readonly simulation: Simulation;
   readonly random: SeededRandom;
   readonly store: SimNode;
-  /** Takes what arrives at the store's machine. */
+  /** Handles what arrives at the store's machine. */
   readonly receive: (message: RequestMessage) => void;
 }
 
-/** What a process on such a machine has. */
+/** What a process on such a machine can use. */
 export interface LinkedPorts {
   readonly ports: SimPorts;
   readonly store: LinkedStore;

@@ -1,5 +1,5 @@
-// A client's end of its link: a job store whose calls may be lost, doubled or late, and whose subscriptions break.
-// It does not hide that: whoever calls hears `unavailable` and sees what to do.
+// The client's side of its link: a job store whose calls may be lost, duplicated or delayed, and whose subscriptions
+// break. It hides none of that: callers get `unavailable` and must handle it.
 import type {
   CallOptions,
   Cursor,
@@ -24,11 +24,11 @@ export interface LinkedStoreDeps {
   readonly client: string;
   readonly clock: Clock;
   readonly capabilities: JobStore['capabilities'];
-  /** Never fails and never tells. Gives the number of the request. */
+  /** Never fails, and does not wait for a reply. Returns the number of the request. */
   readonly send: (request: Request) => number;
 }
 
-/** A subscription that gets no reply for so long, twice, has broken. */
+/** A subscription that gets no reply for this long, twice in a row, has broken. */
 const BATCH_TIMEOUT_MS = 800;
 
 export class LinkedStore implements JobStore {
@@ -64,7 +64,7 @@ export class LinkedStore implements JobStore {
   readonly setState: JobStore['setState'] = (write: StateWrite, call) =>
     this.#call('setState', [write], call);
 
-  /** The real name of a holder would make traces differ from machine to machine. */
+  /** A real holder name would make traces differ between machines. */
   readonly lease: JobStore['lease'] = (request: LeaseRequest, call) =>
     this.#call('lease', [{ ...request, holder: this.#deps.client }], call);
 
@@ -146,9 +146,7 @@ export class LinkedStore implements JobStore {
         if (signal) settle(() => reject(abortedError('a call', signal)));
       };
       const giveUp = () =>
-        settle(() =>
-          reject(new SynclineError('unavailable', 'no reply came', { outcome: 'unknown' })),
-        );
+        settle(() => reject(new SynclineError('unavailable', 'no reply', { outcome: 'unknown' })));
       const timer =
         timeoutMs === Number.POSITIVE_INFINITY
           ? undefined
@@ -165,7 +163,7 @@ function isUnanswered(thrown: unknown): boolean {
   return thrown instanceof SynclineError && thrown.outcome === 'unknown';
 }
 
-/** What of the options of a call goes over the link. */
+/** The options of a call that are sent over the link. */
 function meantBy({ incarnation }: JobCallOptions = {}): JobCallOptions {
   return incarnation === undefined ? {} : { incarnation };
 }

@@ -1,4 +1,4 @@
-// The process of a reader: follows one job over its link, from where an earlier process of it has left off.
+// The process of a reader: follows one job over its link, from where the reader's previous process stopped.
 import type { createJobReader, JobReader, JobStore, SubscribeOptions } from '@syncline/jobs';
 import { SynclineError } from '@syncline/kernel';
 import type { SeededRandom, SimPorts } from '@syncline/kernel/testing';
@@ -28,12 +28,12 @@ export async function runReader(deps: ReaderProcessDeps): Promise<void> {
   await follower.run({ clock, random, subscribe, isLoading }, isOver);
 }
 
-/** Waits until there is such a job, and somebody who answers. */
+/** Waits until the job exists and the store responds. */
 async function openReader(deps: ReaderProcessDeps): Promise<JobReader | undefined> {
   const { ports, store, random, follower, create, isOver } = deps;
   const { clock } = ports;
   const { jobId } = follower.follow;
-  const retry = { attempts: 1, initialMs: 10, maxMs: 50 };
+  const retry = { initialMs: 10, maxMs: 50 };
   while (!isOver()) {
     try {
       return await create({ store, jobId }, { timeoutMs: 2_000, retry }, { clock, random });

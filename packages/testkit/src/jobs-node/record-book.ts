@@ -1,19 +1,20 @@
-// Which records of the log the process has handed to the disk, and how safe each is. It reads three kinds of rows:
-// `n`, whose value begins with the number of the job and its incarnation; `l`, the number of the job and the revision;
-// and `x`, the number of a job that was deleted.
+// Which records of the log the process has handed to the disk, and how durable each is. It reads three kinds of rows:
+// `n`, whose value begins with the number of the job and its incarnation; `l`, the number of the job and the
+// revision; and `x`, the number of a job that was deleted.
 //
-//   being written ─▶ stored: safe from a kill ─▶ synced: safe from a loss of power
+//   being written ─▶ stored: survives a kill ─▶ synced: survives a power loss
 //
-// A job that is deleted in a batch has no records of that batch: whatever else happened in it is gone too.
+// A job that is deleted in a batch has no records in that batch: all its other changes in the batch are gone too.
 //
-// J1  The records of a job have the revisions 1, 2, 3 …; what a full disk refused leaves its number to the next.
-// J4  What anybody is told of was as durable before as its write had asked.
+// J1  The records of a job have the revisions 1, 2, 3 …; the number of a record that a full disk refused is used
+//     again.
+// J4  Before anything is shown to a client, it is as durable as its write requested.
 import { assert, type Durability, type Storage, type StorageBatch } from '@syncline/kernel';
 
 const JOB = 'n'.charCodeAt(0);
 const LOG = 'l'.charCodeAt(0);
 const DELETED = 'x'.charCodeAt(0);
-/** The fields of the row of a job: number and wire type. */
+/** The fields of a job's row: number and wire type. */
 const JOB_NO = 0x08;
 const INCARNATION = 0x12;
 
@@ -25,7 +26,7 @@ export interface LogWrite {
 interface StoredRecord {
   readonly bytes: Buffer;
   safety: 'none' | Durability;
-  /** When it was handed to the disk: what came before, and by the store's clock. */
+  /** When it was handed to the disk: in the order of all events, and by the store's clock. */
   readonly step: number;
   readonly atMs: number;
 }
@@ -35,9 +36,9 @@ export class RecordBook {
   readonly #jobs = new Map<string, Map<number, StoredRecord>>();
   readonly #last = new Map<string, number>();
   readonly #deleted = new Set<string>();
-  /** By the number of the job: what a full disk refused leaves its number to the next. */
+  /** By the number of the job. The number of a record that a full disk refused is used again. */
   readonly #incarnations = new Map<string, string>();
-  /** Rises with all that is noted, so that of two things one is the earlier. */
+  /** Increases with every event, so that any two events are ordered. */
   #step = 0;
 
   nextStep(): number {
@@ -45,7 +46,7 @@ export class RecordBook {
     return this.#step;
   }
 
-  /** What a new process finds. All of it is as safe as it will ever be. */
+  /** What a new process has found on disk. It cannot become any more durable. */
   async recover(storage: Storage): Promise<void> {
     this.#jobs.clear();
     this.#last.clear();
@@ -53,7 +54,7 @@ export class RecordBook {
     for await (const { value } of rowsOf(storage, JOB)) this.#learnJob(value);
     for await (const { key, value } of rowsOf(storage, LOG)) {
       const incarnation = this.#incarnations.get(numberAt(key, 1));
-      if (incarnation === undefined) continue; // the job was deleted, its rows are on their way out
+      if (incarnation === undefined) continue; // the job was deleted, and its rows are being removed
       const revision = Number(numberAt(key, 9));
       const record = { bytes: Buffer.from(value), safety: 'synced', step: 0, atMs: 0 } as const;
       this.#recordsOf(incarnation).set(revision, record);
@@ -61,7 +62,7 @@ export class RecordBook {
     }
   }
 
-  /** The store says where a job stands: its last records may be among those that a loss of power took. */
+  /** Sets the last revision of a job as reported by the store: a power loss may have taken its last records. */
   found(incarnation: string, revision: number): void {
     this.#last.set(incarnation, Math.max(revision, this.#last.get(incarnation) ?? 0));
   }
@@ -76,7 +77,7 @@ export class RecordBook {
       if (key[0] !== LOG && key[0] !== DELETED) continue;
       const incarnation = this.#incarnations.get(numberAt(key, 1));
       if (key[0] === DELETED) {
-        // A start deletes once more what a loss of power has brought back of a job that was gone.
+        // A start again deletes the rows of a deleted job that a power loss has brought back.
         if (incarnation !== undefined) this.#deleted.add(incarnation);
         continue;
       }
@@ -107,7 +108,10 @@ export class RecordBook {
     }
   }
 
-  /** Its revisions are given again, or no process of this life writes any more: the next start will see. */
+  /**
+   * Either its revisions are assigned again, or this process writes nothing more and the next start will show what
+   * became of it.
+   */
   failed(written: readonly LogWrite[]): void {
     for (const { incarnation, revision } of written) {
       this.#recordsOf(incarnation).delete(revision);
@@ -115,16 +119,19 @@ export class RecordBook {
     }
   }
 
-  /** Somebody is told of a revision whose write asked for `durability`. */
-  told(incarnation: string, revision: number, durability: Durability): void {
+  /** A client is shown a revision whose write requested `durability`. */
+  observed(incarnation: string, revision: number, durability: Durability): void {
     if (revision === 0 || this.#deleted.has(incarnation)) return;
     const last = this.#last.get(incarnation) ?? 0;
-    assert(revision <= last, `J4: revision ${revision} of job ${incarnation} is told, not written`);
+    assert(
+      revision <= last,
+      `J4: revision ${revision} of job ${incarnation} was shown but not written`,
+    );
     const record = this.#recordsOf(incarnation).get(revision);
     const isEnough = record?.safety === 'synced' || record?.safety === durability;
     assert(
       isEnough || record === undefined,
-      `J4: revision ${revision} of job ${incarnation} is told of while it is ${record?.safety}, not ${durability}`,
+      `J4: revision ${revision} of job ${incarnation} was shown while it is ${record?.safety}, not ${durability}`,
     );
   }
 
@@ -149,7 +156,7 @@ async function* rowsOf(storage: Storage, kind: number) {
   for await (const entries of range.batches()) yield* entries;
 }
 
-/** A protobuf message whose first fields are the number of the job, a varint, and its incarnation, a text. */
+/** A protobuf message whose first fields are the number of the job, a varint, and its incarnation, a string. */
 function jobOfRow(row: Buffer): { readonly jobNo: string; readonly incarnation: string } {
   let at = 1;
   let jobNo = 0n;
@@ -158,7 +165,7 @@ function jobOfRow(row: Buffer): { readonly jobNo: string; readonly incarnation: 
     jobNo |= BigInt(byte & 0x7f) << shift;
     isLast = byte < 0x80;
   }
-  assert(row[0] === JOB_NO && row[at] === INCARNATION, 'the row of a job has another form');
+  assert(row[0] === JOB_NO && row[at] === INCARNATION, 'a job row has an unexpected format');
   const length = row.readUInt8(at + 1);
   const incarnation = row.toString('utf8', at + 2, at + 2 + length);
   return { jobNo: jobNo.toString(), incarnation };

@@ -1,5 +1,6 @@
-// The process of the store: the real embedded store over the simulated disk, with links to its clients. Before
-// it serves, what it has found is compared with what was told; while it serves, followers inside see all.
+// The process of the store: the real embedded store over the simulated disk, with links to its clients. Before it
+// serves, what it found on disk is compared with what clients were shown; while it serves, followers inside the
+// process see everything.
 import type { JobStore, openEmbeddedJobStore } from '@syncline/jobs';
 import { TimerCount } from '@syncline/jobs/testing';
 import { assert, type Storage, SynclineError } from '@syncline/kernel';
@@ -10,15 +11,15 @@ import { type JobsHistory, StoreLife } from './jobs-history.js';
 import type { JobsPlan } from './jobs-plan.js';
 import { LeaseTimes } from './lease-times.js';
 import type { ReplyMessage, RequestMessage } from './link-messages.js';
+import type { LifeEnd } from './observed-states.js';
+import { ObservedStore } from './observed-store.js';
 import { StoreServer } from './store-server.js';
 import { rowsOfGoneJobs } from './stored-rows.js';
-import type { LifeEnd } from './told-states.js';
-import { ToldStore } from './told-store.js';
 import { WatchedStorage } from './watched-storage.js';
 
 type Store = Awaited<ReturnType<typeof openEmbeddedJobStore>>;
 
-/** How long a store with a failed disk may go on, to be read from. */
+/** How long a store with a failed disk stays up, so that it can be read. */
 const FAILED_MS_MAX = 500;
 const LOOK_MS = 100;
 
@@ -28,11 +29,11 @@ export interface StoreProcessDeps {
   readonly plan: JobsPlan;
   readonly random: SeededRandom;
   readonly open: typeof openEmbeddedJobStore;
-  /** Inside the process. */
+  /** Followers inside the process. */
   readonly followers: readonly JobFollower[];
   readonly reply: (client: string, message: ReplyMessage) => void;
   readonly isLoading: () => boolean;
-  /** How the life before has ended. Asked once, when the store was read. */
+  /** How the previous process ended. Called once, when the store has been read. */
   readonly takeEnd: () => LifeEnd;
 }
 
@@ -46,7 +47,7 @@ interface OpenedStore {
 export class StoreProcess {
   readonly #deps: StoreProcessDeps;
   readonly #store: Store;
-  readonly #told: ToldStore;
+  readonly #observed: ObservedStore;
   readonly #storage: Storage;
   readonly #server: StoreServer;
   readonly #timers: TimerCount;
@@ -64,8 +65,8 @@ export class StoreProcess {
     history.lives.push(life);
     const leases = new LeaseTimes(history.records, startMs);
     const probe = (name: string) => ports.chaos.probe(name);
-    this.#told = new ToldStore({ inner: store, clock, history, life, leases, probe });
-    this.#server = new StoreServer({ store: this.#told, clock, reply });
+    this.#observed = new ObservedStore({ inner: store, clock, history, life, leases, probe });
+    this.#server = new StoreServer({ store: this.#observed, clock, reply });
     this.#following = Promise.all(deps.followers.map((follower) => this.#follow(follower)));
     void this.#endInTime();
   }
@@ -90,12 +91,12 @@ export class StoreProcess {
       return new StoreProcess(deps, { storage, store, timers, startMs });
     } catch (thrown) {
       const isDamage = thrown instanceof SynclineError && thrown.code === 'corrupt';
-      if (isDamage) assert(false, `J3: what was written cannot be read again: ${thrown.message}`);
+      if (isDamage) assert(false, `J3: what was written cannot be read back: ${thrown.message}`);
       throw thrown;
     }
   }
 
-  /** It runs, and will not end by itself. */
+  /** Whether it runs and will not end by itself. */
   get isServing(): boolean {
     return !this.#isStopping && this.#storage.health().kind !== 'failed';
   }
@@ -104,7 +105,7 @@ export class StoreProcess {
     if (!this.#isStopping) this.#server.receive(message);
   }
 
-  /** J18 Whoever is silent for longer than its ttl has lost its lease, unless it has nothing left to do. */
+  /** J18 A task that is silent for longer than its ttl loses its lease, unless it has nothing left to do. */
   async checkLost(): Promise<void> {
     for (const found of await readJobs(this.#store)) {
       for (const { taskId, state, ttlMs } of found.leases) {
@@ -115,18 +116,18 @@ export class StoreProcess {
     }
   }
 
-  /** Where whoever has seen all of a job stands. */
+  /** The cursor of a subscriber that has seen all of a job. */
   async lastCursors(): Promise<ReadonlyMap<string, string>> {
     const found = await readJobs(this.#store);
     return new Map(found.map(({ job, past, revision }) => [job.jobId, `${past}:${revision}`]));
   }
 
-  /** Rows of deleted jobs may still be on their way out. */
+  /** Rows of deleted jobs may still be waiting for removal. */
   get isSettled(): boolean {
     return this.#store.status().deletions === 0;
   }
 
-  /** An orderly stop, after which nothing of it is left. */
+  /** A clean stop, which must leave no timers or handles behind. */
   async finish(): Promise<void> {
     await this.#close();
     const rows = await rowsOfGoneJobs(this.#storage);
@@ -152,12 +153,12 @@ export class StoreProcess {
       clock: ports.clock,
       random: random.fork(`follower/${jobId}/${follower.follow.overflow}`),
       subscribe: (options: Parameters<JobStore['subscribe']>[1]) =>
-        this.#told.subscribe(jobId, options),
+        this.#observed.subscribe(jobId, options),
     };
     return follower.run(deps, () => this.#isStopping);
   }
 
-  /** Stops cleanly after a while, in runs with such stops; and ends a process whose disk has failed. */
+  /** Stops cleanly after a while, in runs with clean stops; and ends a process whose disk has failed. */
   async #endInTime(): Promise<void> {
     const { ports, plan, random, isLoading } = this.#deps;
     const { clock } = ports;
@@ -177,7 +178,7 @@ export class StoreProcess {
   }
 }
 
-/** Compares what a new process has found with what its predecessors have told. */
+/** Compares what a new process has found with what its predecessors have shown. */
 async function recover({ history, ports, takeEnd }: StoreProcessDeps, store: Store): Promise<void> {
   const found = await readJobs(store, (event) => history.learn(event));
   for (const one of found) {

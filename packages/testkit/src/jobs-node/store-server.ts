@@ -1,5 +1,5 @@
-// The store's end of all links, in its process: answers calls, and reads subscriptions for clients, a batch when
-// one is asked for. A subscription that nobody asks is given up after a while.
+// The store's side of all links, in its process: handles calls, and reads subscriptions for clients, one batch per
+// request. A subscription without requests is closed after a while.
 import type { JobEvent, JobStore, StoreSubscribeOptions } from '@syncline/jobs';
 import { type Clock, SynclineError, type Timer } from '@syncline/kernel';
 import {
@@ -10,7 +10,7 @@ import {
   toSentError,
 } from './link-messages.js';
 
-/** A reply without events tells that the store is there. */
+/** An empty reply shows that the store is alive. */
 const WAIT_MS_MAX = 500;
 const IDLE_MS_MAX = 3_000;
 const BATCH_EVENTS_MAX = 4;
@@ -19,7 +19,7 @@ interface Stream {
   readonly end: AbortController;
   readonly batches: AsyncIterator<readonly JobEvent[]>;
   number: number;
-  /** The batch with this number: it stays, since its reply may be lost. */
+  /** The batch with this number. It is kept, since its reply may be lost. */
   current: Promise<StreamBatch>;
   idle: Timer | undefined;
 }
@@ -46,7 +46,7 @@ export class StoreServer {
     );
   }
 
-  /** Lets all subscriptions go. */
+  /** Closes all subscriptions. */
   async close(): Promise<void> {
     for (const stream of [...this.#streams.keys()]) this.#cancel(stream);
   }
@@ -70,7 +70,7 @@ export class StoreServer {
     return method.apply(store, [...args]);
   }
 
-  /** A request that comes twice opens two: nobody asks the other one. */
+  /** A duplicated request opens two; the other one is never read. */
   #open(id: number, jobId: string, options: StoreSubscribeOptions): number {
     const stream = this.#streams.has(id) ? -id : id;
     const end = new AbortController();
@@ -86,12 +86,12 @@ export class StoreServer {
     const stream = this.#streams.get(name);
     const isNext = stream && number === stream.number + 1;
     if (!stream || (!isNext && number !== stream.number))
-      throw new SynclineError('unavailable', `there is no batch ${number} of this stream`);
+      throw new SynclineError('unavailable', `this stream has no batch ${number}`);
     this.#watch(name);
     if (isNext) {
       stream.number = number;
       stream.current = this.#read(stream);
-      stream.current.catch(() => {}); // whoever asks again hears it too
+      stream.current.catch(() => {}); // a repeated request gets the same error
     }
     const waited = this.#deps.clock.sleep(WAIT_MS_MAX).then(() => 'wait' as const);
     return Promise.race([stream.current, waited]);

@@ -4,7 +4,7 @@ import type { Storage } from '@syncline/kernel';
 const JOB = 'n';
 const HEAD = 'h';
 const DELETED = 'x';
-/** Of the whole store. */
+/** Kinds of rows that belong to the whole store. */
 const SHARED = ['s', 'u'];
 
 export async function rowsOfGoneJobs(storage: Storage): Promise<readonly string[]> {

@@ -1,4 +1,4 @@
-// The storage of the process, as it is, with a book that sees every record of the log and what became of it.
+// The storage of the process, unchanged, with a book that records every record of the log and what became of it.
 import type { Clock, Durability, Storage, StorageBatch } from '@syncline/kernel';
 import { SynclineError } from '@syncline/kernel';
 import { OuterStorage } from '../simulation/outer-storage.js';

@@ -10,12 +10,12 @@ export interface MeshPlan {
   /** Between two operations of a node, at most. */
   readonly betweenMsMax: number;
   readonly commitMsMax: number;
-  /** How often a writer undoes what is not committed, or takes nothing for a while. */
+  /** How often a writer rolls back uncommitted operations, or accepts nothing for a while. */
   readonly undoPart: number;
   readonly refusePart: number;
 }
 
-/** What a node keeps over crashes. */
+/** What a node keeps across crashes. */
 export interface NodeDisk extends SliceDisk {
   epoch: number;
 }
@@ -46,7 +46,7 @@ export class MeshProcess {
   readonly slice: AddOnlySlice;
   readonly channel: MeshChannel;
   readonly epoch: number;
-  /** Operations that were dropped for want of room. */
+  /** Operations that were dropped for lack of room. */
   droppedCount = 0;
   readonly #deps: MeshProcessDeps;
   readonly #options: MeshProcessOptions;
@@ -56,7 +56,7 @@ export class MeshProcess {
     const { nodeId, names, disk, plan } = options;
     this.#deps = deps;
     this.#options = options;
-    disk.epoch += 1; // nothing stops in good order here
+    disk.epoch += 1; // nothing stops cleanly here
     this.epoch = disk.epoch;
     const peers = names.map((host, index) => ({ nodeId: index + 1, host, port: PORT }));
     const { bufferSize, ringBytesMax } = plan;
@@ -77,7 +77,7 @@ export class MeshProcess {
     this.slice.channel = this.channel;
   }
 
-  /** Listens, connects, and writes while that is wanted. */
+  /** Listens, connects, and writes until it is stopped. */
   async run(): Promise<void> {
     const { ports, isAlive, isWanted, random } = this.#deps;
     const { plan, disk } = this.#options;

@@ -1,8 +1,8 @@
-// Three nodes that write and push to each other, and everything that can come between them.
+// Three nodes that write and push to each other, and everything that can go wrong between them.
 //
-// Checked all the time: deliveries keep the causal order and come once (in the slice), what counts as applied is
-// committed at the peer, what a peer lacks is still in the ring, buffers stay within their limits. In the end, in a
-// calm world, all nodes hold the same; and then pushes alone keep them equal, without a repair.
+// Checked all the time: operations are delivered once and in causal order (in the slice), what counts as applied is
+// committed at the peer, what a peer lacks is still in the ring, buffers stay within their limits. Once faults have
+// stopped, all nodes become equal, and pushes alone keep them equal without a repair.
 import { actorId, assert, dot, epochOf, nodeOf, VersionVector } from '@syncline/kernel';
 import type { SeededRandom } from '@syncline/kernel/testing';
 import { createMesh } from '@syncline/mesh';
@@ -21,7 +21,7 @@ const CONVERGE_MS_MAX = 20_000;
 /** Pushes arrive far sooner, and the first repair for a stuck operation starts later. */
 const CALM_ROUND_MS = 700;
 const CALM_ROUNDS = 3;
-/** Counters begin here, so that they need more than 32 bits soon. */
+/** Counters start here, so that they soon need more than 32 bits. */
 const FIRST_COUNTER = 2 ** 32 - 20;
 const EPOCHS = 8;
 const RECENT = 20;
@@ -45,7 +45,7 @@ export const meshWorkload: WorkloadEntry = {
   create: (bug) => new MeshWorkload(bug),
 };
 
-/** Small limits, so that what is rare happens often. */
+/** Small limits, so that rare paths are taken often. */
 function planMesh(random: SeededRandom): MeshPlan {
   const pick = <T>(...choices: readonly [T, ...T[]]): T =>
     choices[Math.floor(random.float() * choices.length)] ?? choices[0];
@@ -166,7 +166,7 @@ class MeshWorkload implements Workload {
     return JSON.stringify(all);
   }
 
-  /** All write at once, again and again. Nobody lost anything, so nobody needs to ask for anything. */
+  /** All write concurrently, again and again. Nothing was lost, so no repair is needed. */
   async #calmRound(context: WorkloadContext): Promise<void> {
     const { simulation, random } = context;
     const before = this.#pullsCount();
@@ -175,10 +175,10 @@ class MeshWorkload implements Workload {
       await simulation.clock.sleep(2 * random.float());
     }
     const { commitMsMax = 0, bufferSize = 0, ringBytesMax = 0 } = this.#plan ?? {};
-    // Small buffers overflow also in a calm world, and a slow disk looks like a peer that does not answer.
+    // Small buffers overflow even without faults, and a slow disk looks like a peer that does not answer.
     const isRoomy = bufferSize > 50 && ringBytesMax > 5_000 && commitMsMax < 100;
     await this.#converge(context, isRoomy ? CALM_ROUND_MS : CONVERGE_MS_MAX);
-    assert(!isRoomy || this.#pullsCount() === before, 'M9: in a calm world a repair was wanted');
+    assert(!isRoomy || this.#pullsCount() === before, 'M9: a repair was requested without faults');
   }
 
   #pullsCount(): number {
@@ -197,7 +197,7 @@ class MeshWorkload implements Workload {
       this.#checkStatus(index, process);
       const { overflow, gap, evicted } = process.slice.pulls;
       const isPulled = process.droppedCount === 0 || overflow > 0;
-      assert(isPulled, 'M25: an operation was dropped, and no pull was wanted');
+      assert(isPulled, 'M25: an operation was dropped, and no pull was requested');
       if (overflow > 0) simulation.chaos.probe('mesh/overflow-pull');
       if (gap > 0) simulation.chaos.probe('mesh/gap-pull');
       if (evicted > 0) simulation.chaos.probe('mesh/evicted-pull');
@@ -228,14 +228,16 @@ class MeshWorkload implements Workload {
   #checkStatus(index: number, { mesh, slice, epoch }: MeshProcess): void {
     const actor = actorId(index + 1, epoch);
     let pending = 0;
-    for (const { nodeId, lagOperations, pendingOperations } of mesh.peers()) {
+    for (const status of mesh.peers()) {
+      const { nodeId, lagOperations, evictedOperations, pendingOperations } = status;
       pending += pendingOperations;
       if ((this.#plan?.ringBytesMax ?? 0) <= 5_000) continue; // its limits push out what is needed
       const onDisk = this.#diskOf(nodeId - 1).version.counterOf(actor);
       const missing = slice.published.filter((counter) => counter > onDisk).length;
+      const kept = lagOperations - evictedOperations;
       assert(
-        lagOperations >= missing,
-        `M14: node ${nodeId} lacks ${missing} operations, and ${lagOperations} are kept for it`,
+        kept >= missing,
+        `M14: node ${nodeId} lacks ${missing} operations, and ${kept} are kept for it`,
       );
     }
     assert(pending <= (this.#plan?.bufferSize ?? 0), `M22: ${pending} operations are pending`);

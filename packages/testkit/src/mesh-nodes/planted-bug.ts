@@ -1,5 +1,5 @@
-// Bugs that the mesh can be given, one at a time, to prove that the simulation finds them. None is in the code under
-// test: each is an edit of the text of a module, which is loaded beside the real one.
+// Bugs that can be planted in the mesh, one at a time, to prove that the simulation finds them. None is in the
+// code under test: each is an edit of the text of a module, which is loaded beside the real one.
 import type { createMesh } from '@syncline/mesh';
 import { loadEdited, type SourceEdit } from '../simulation/load-edited.js';
 
@@ -13,7 +13,7 @@ const bug = (symptom: RegExp, ...edits: readonly SourceEdit[]): Bug => ({ sympto
 const edit = (file: string, find: string, replace: string): SourceEdit => ({ file, find, replace });
 
 const BUGS = {
-  /** An operation is held while it could be delivered, and delivered while it could not. */
+  /** An operation is held when it could be delivered, and delivered when it could not. */
   'mesh-causality-inverted': bug(
     /M23: it depends on|M9: /,
     edit(
@@ -22,12 +22,12 @@ const BUGS = {
       'if (applied(cause.actor) >= cause.counter) return cause;',
     ),
   ),
-  /** Dependencies are not looked at. */
+  /** Dependencies are ignored. */
   'mesh-no-causality': bug(
     /M23: it depends on/,
     edit('pending-operations', 'for (const cause of dependencies)', 'for (const cause of [])'),
   ),
-  /** A dropped operation is acknowledged like a held one, and nobody pulls. */
+  /** A dropped operation is acknowledged like a held one, and no pull is requested. */
   'mesh-ack-of-dropped': bug(
     /M25: |M9: not equal/,
     edit('incoming', "sender.sendNack('overflow', has + 1);", 'void has;'),
@@ -38,7 +38,7 @@ const BUGS = {
       'const received = Math.max(source.gapFrom, this.#pending.heldThrough(actor, applied));',
     ),
   ),
-  /** After a delivery only one of the held operations is looked at. */
+  /** After a delivery only one of the held operations is checked. */
   'mesh-drained-once': bug(
     /M9: /,
     edit(
@@ -52,8 +52,8 @@ const BUGS = {
     /M23: |M9: |M24: |M10: /,
     edit(
       'operation-head',
-      'const counter = high * wordEnd + wordAt(reader.bytes, reader.position + 8);',
-      'const counter = high * 0 + wordAt(reader.bytes, reader.position + 8) || 1;',
+      'const counter = wordAt(reader.bytes, at + 4) * wordEnd + wordAt(reader.bytes, at + 8);',
+      'const counter = wordAt(reader.bytes, at + 8) || 1;',
     ),
   ),
   /** The ring frees what peers have merely received. */
@@ -83,7 +83,7 @@ const BUGS = {
       'const applied = Math.max(version.counterOf(actor), this.#appliedCounter(actor));',
     ),
   ),
-  /** What was undone after its receipt is never asked for again. */
+  /** Operations that were rolled back after their receipt are never requested again. */
   'mesh-undone-forgotten': bug(
     /M9: not equal/,
     edit(
@@ -92,7 +92,7 @@ const BUGS = {
       'this.#pullIfStuck(source);',
     ),
   ),
-  /** Operations that were not acknowledged are not sent again. */
+  /** Unacknowledged operations are not resent. */
   'mesh-no-retry': bug(
     /M9: not equal/,
     edit(
@@ -101,13 +101,13 @@ const BUGS = {
       'this.#dueMs = Number.POSITIVE_INFINITY + ackTimeoutMs + waitMs;',
     ),
   ),
-  /** An operation that is known already is delivered again. */
+  /** A known operation is delivered again. */
   'mesh-delivered-twice': bug(
     /M23: \d+ is not next/,
     edit('pending-operations', "if (operation.last <= counter) return 'duplicate';", ''),
     edit('pending-operations', "if (operation.base <= counter) return 'overlapping';", ''),
   ),
-  /** A new connection starts behind all that was published, not behind what the peer has. */
+  /** A new connection starts after everything published, not after what the peer has. */
   'mesh-starts-at-the-end': bug(
     /M9: |M24: /,
     edit(

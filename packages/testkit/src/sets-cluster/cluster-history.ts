@@ -1,7 +1,7 @@
-// What all nodes of a cluster of sets have made, and what follows from it for each of them.
+// All operations of a cluster of sets, and the state that they imply for each node.
 //
-// Every operation that reaches a log is remembered, in that order, which keeps causes before effects. What a node must
-// show at a version is then what these operations give, as far as the version covers them, on plain sets.
+// Every operation is recorded in the order in which it reaches a log, so causes come before effects. The state that a
+// node must show at a version is the result of applying the covered operations to plain sets.
 import { assert, type Dot, formatDot, type VersionVector } from '@syncline/kernel';
 import {
   createOrderKeys,
@@ -20,7 +20,7 @@ export class ClusterHistory {
   readonly #known = new Map<string, string>();
   readonly #decoded = new Map<string, readonly PlainOperation[]>();
   readonly #elements = new Map<string, string>();
-  /** What a node has shown last. */
+  /** The last state that a node has shown. */
   readonly #shown = new Map<string, PlainSets>();
   /** Digests by version. */
   readonly #digests = new Map<string, string>();
@@ -31,7 +31,7 @@ export class ClusterHistory {
     return this.#operations.length;
   }
 
-  /** Nodes store what a peer has made byte by byte, so most records are decoded once for all of them. */
+  /** Nodes store the operations of peers byte for byte, so most records are decoded once for all of them. */
   decode(body: Uint8Array): readonly PlainOperation[] {
     const key = Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1');
     const operations = this.#decoded.get(key) ?? [...plainByProtobuf(body)];
@@ -39,7 +39,7 @@ export class ClusterHistory {
     return operations;
   }
 
-  /** An operation is in the log of a node: of the one that made it, or of another one. */
+  /** An operation is in the log of a node: the one that made it, or another. */
   stored(operation: PlainOperation): void {
     if (this.#stored.has(operation)) return;
     this.#stored.add(operation);
@@ -48,7 +48,7 @@ export class ClusterHistory {
     const known = this.#known.get(name);
     assert(
       known === undefined || known === text,
-      `S3: the operation ${name} was another one before`,
+      `S3: the operation ${name} was a different one before`,
     );
     if (known !== undefined) return;
     this.#known.set(name, text);
@@ -74,7 +74,7 @@ export class ClusterHistory {
     assert(shown === expected, `S2: ${node} shows ${shown} at ${text}, not ${expected}`);
   }
 
-  /** Goes on from what the node has shown before, if it has not lost any of it since. */
+  /** Continues from the state that the node showed last, unless it has lost part of it since. */
   #digestAt(node: string, version: VersionVector): string {
     const before = this.#shown.get(node);
     const isOlder = before !== undefined && version.dominates(before.version);
@@ -91,7 +91,7 @@ export class ClusterHistory {
       const made = sets.version.toString();
       assert(
         false,
-        `S4: a version covers what nobody has made: ${version.toString()}, not ${made}`,
+        `S4: a version covers operations that were never made: ${version.toString()}, not ${made}`,
       );
     }
     this.#shown.set(node, sets.copy());

@@ -21,7 +21,7 @@ export interface ClusterPlan {
   readonly limits: NonNullable<SetsOptions['limits']>;
   readonly pullLimits: NonNullable<SetsOptions['pullLimits']>;
   readonly pullIntervalMs: number;
-  /** `fake`: operations are never sent again, so that pulls have work. */
+  /** `fake`: operations are never resent, so that pulls have work. */
   readonly mesh: 'fake' | 'real';
   readonly pendingMax: number;
   readonly ringBytesMax: number;
@@ -109,7 +109,7 @@ export class ClusterProcess {
     await network.listen({ host: '0.0.0.0', port: MESH_PORT }, accept);
   }
 
-  /** Sees every version that the sets show to their peers. */
+  /** Receives every version that the sets show to their peers. */
   #watchedMesh(): Mesh {
     const mesh = this.#mesh;
     const watched = (handler: ChannelHandler): ChannelHandler => ({
@@ -137,7 +137,7 @@ export class ClusterProcess {
     };
   }
 
-  /** What it shows, checked; undefined while it cannot be read. */
+  /** The digest it shows, checked; undefined while it cannot be read. */
   async shown(): Promise<string | undefined> {
     const sets = this.#sets;
     if (sets === undefined || sets.status().health === 'failed') return undefined;
@@ -196,14 +196,14 @@ export class ClusterProcess {
     return ['DEL', pick(SETS)];
   }
 
-  /** Nothing is shown to peers that the disk could still lose, as far as this class of durability promises. */
+  /** Nothing is shown to peers that the disk could still lose, given the durability class. */
   #checkShown(version: VersionVector): void {
     const { plan, ports } = this.#deps;
     if (this.#sets === undefined) return;
     const stored = plan.durability === 'synced' ? this.#content.synced : this.#content.appended;
     if (stored.dominates(version)) return;
     const [shown, held] = [version.toString(), stored.toString()];
-    assert(false, `S5: ${ports.nodeName} shows ${shown}, stored is ${held}`);
+    assert(false, `S5: ${ports.nodeName} shows ${shown}, but ${held} is stored`);
   }
 
   async #endIfFailed(sets: Sets): Promise<void> {

@@ -16,7 +16,7 @@ import { ClusterHistory } from './cluster-history.js';
 import { type ClusterPlan, ClusterProcess } from './cluster-process.js';
 import { isPlantedClusterBug, loadPlanted, PLANTED_CLUSTER_BUGS } from './planted-bug.js';
 
-/** Within it all nodes must show the same, once nothing fails any more. */
+/** Time for all nodes to converge once faults have stopped. */
 const CONVERGE_MS_MAX = 25_000;
 const POLL_MS = 500;
 
@@ -33,9 +33,10 @@ export const setsClusterWorkload: WorkloadEntry = {
     slowDisks,
   ],
   bugs: PLANTED_CLUSTER_BUGS,
-  probes: ['applied', 'nothing', 'aborted', 'busy', 'symbols', 'added', 'dropped', 'loading'].map(
-    (name) => `sets-cluster/${name}`,
-  ),
+  probes: [
+    ...['applied', 'nothing', 'aborted', 'busy', 'skipped'],
+    ...['symbols', 'added', 'dropped', 'loading'],
+  ].map((name) => `sets-cluster/${name}`),
   async prepare(bug) {
     if (bug !== undefined && isPlantedClusterBug(bug)) await loadPlanted(bug);
   },

@@ -1,4 +1,4 @@
-// Bugs of replication that the nodes can be given, one at a time, to prove that the simulation finds them.
+// Replication bugs that can be planted in the nodes, one at a time, to prove that the simulation finds them.
 import type { openSets } from '@syncline/sets';
 import { loadEdited, type SourceEdit } from '../simulation/load-edited.js';
 
@@ -30,7 +30,7 @@ const BUGS = {
       'return false;',
     ),
   ),
-  /** R2: what was added since the pin is not looked at again. */
+  /** R2: additions made after the pin are ignored. */
   'sets-pull-ignores-added': bug(
     WRONG,
     edit(
@@ -39,10 +39,10 @@ const BUGS = {
       'void [set, member, dot];',
     ),
   ),
-  /** R2: what was added counts from the offer on. */
+  /** R2: additions count from the offer on. */
   'sets-pull-added-too-late': bug(
     WRONG,
-    edit('engine/added-dots', 'if (version.covers(before.dotAt(index)))', 'if (index < 0)'),
+    edit('engine/pins', 'if (version.covers(before.dotAt(index)))', 'if (index < 0)'),
   ),
   /** R3: coverage is not checked again when a repair is applied. */
   'sets-pull-coverage-unchecked': bug(
@@ -54,7 +54,7 @@ const BUGS = {
     WRONG,
     edit(REPAIR, 'dropped += dropDots(state, set, row, isOther);', 'dropped += 0;'),
   ),
-  /** T4: a repair looks at one set only, and merges the version of all of them. */
+  /** T4: a repair covers one set only, but merges the version of all of them. */
   'sets-repair-of-one-set': bug(
     WRONG,
     ...[SERVER, PULLER].map((file) =>
@@ -80,8 +80,8 @@ const BUGS = {
     /S[1-6]: |published out of order|an operation that is not stored says why/,
     edit(
       'engine/turns',
-      'if (this.#fullBy === undefined && !isLarge) {',
-      'this.#follower?.appended(this.#deps.state.record, 0); if (this.#fullBy === undefined && !isLarge) {',
+      'if (this.fullBy === undefined && !isLarge) {',
+      'this.#follower?.appended(this.#deps.state.record, 0); if (this.fullBy === undefined && !isLarge) {',
     ),
   ),
   /** T8: the version is what memory holds. */
@@ -98,7 +98,7 @@ const BUGS = {
     /S5: /,
     edit(COMMITTED, '? this.#durable.copy()', '? this.#deps.state.settledVersion()'),
   ),
-  /** T8: the version of a repair is merged before all of it is in. */
+  /** T8: the version of a repair is merged before all of it is applied. */
   'sets-repair-merged-early': bug(
     WRONG,
     edit(
@@ -113,7 +113,7 @@ const BUGS = {
     edit(REPLICA, 'this.#pulls.want(peer, reason);', 'void [peer, reason];'),
     edit('replication/pull-schedule', "this.wantAny('interval');", ''),
   ),
-  /** T13: a peer runs a remove as a command, on what it holds itself, instead of dropping the dots that were seen. */
+  /** T13: a peer runs a remove as a command on its own state, instead of dropping the dots that were seen. */
   'sets-remove-as-command': bug(
     WRONG,
     edit(
@@ -121,18 +121,13 @@ const BUGS = {
       'before.filter(({ actor, counter: c }) => !operation.dropped.has(actor, c))',
       'before.filter(({ actor, counter: c }) => counter > 0 && !operation.dropped.has(actor, c))',
     ),
-    edit(
-      'engine/operations',
-      'digest.dropAll(before.filter(({ actor, counter: c }) => operation.dropped.has(actor, c)));',
-      'digest.dropAll(before.filter((dot) => !after.includes(dot)));',
-    ),
   ),
-  /** A repair without its end is replayed. */
+  /** An incomplete repair is replayed. */
   'sets-repair-without-end': bug(
     WRONG,
     edit(REPAIR, 'run(dropUncovered(this.#state));', 'void dropUncovered;'),
   ),
-  /** Reads go on while a repair is applied. */
+  /** Reads continue while a repair is applied. */
   'sets-half-a-repair': bug(
     /S[12]: /,
     edit('engine/write-gate', 'return this.#whole;', 'return undefined;'),

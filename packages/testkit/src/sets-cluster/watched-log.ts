@@ -1,5 +1,5 @@
-// The files of a node, as they are, with somebody who sees what reaches the log and what of it a loss of power cannot
-// take. Segments are large in these runs, so there is one.
+// The files of a node, with an observer of what reaches the log and what of it survives a power loss. Segments
+// are large in these runs, so there is one.
 import { type AppendHandle, type Files, SynclineError, VersionVector } from '@syncline/kernel';
 import type { ClusterHistory } from './cluster-history.js';
 
@@ -52,7 +52,7 @@ function watchHandle(
         handle.append(parts);
       } catch (thrown) {
         if (thrown instanceof SynclineError) throw thrown;
-        // The process has died in this very call, and the record may be there.
+        // The process has died in this very call, so the record may or may not be there.
         if (bytes.length > at) seeRecord(bytes.subarray(at));
         throw thrown;
       }

@@ -1,4 +1,4 @@
-// A clock for a process that works: time passes with each look at it, and turns of the event loop take a while.
+// A clock for a busy process: time passes with each read, and turns of the event loop take a while.
 //
 // Simulated code takes no time. Without this, long commands and checkpoints would never use up their slice, and no
 // write could interleave with them.
@@ -9,7 +9,7 @@ const LOOK_MS = 2.5;
 /** Timers follow the real clock, so this one must not run far ahead. */
 const AHEAD_MS_MAX = 50;
 
-/** With `turnMsMax` 0 a turn ends at the moment at which it began. */
+/** With `turnMsMax` 0 a turn takes no time. */
 export function createBusyClock(clock: Clock, random: SeededRandom, turnMsMax: number): Clock {
   let lastMs = 0;
   /** What runs at the end of the turn. */

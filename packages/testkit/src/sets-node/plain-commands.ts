@@ -1,10 +1,10 @@
-// What commands do, in the plainest way: the reply to each, and the change that all of them together make.
+// A plain model of the commands: the reply to each, and their combined change.
 //
-// The net effect is per element: what was touched and is there in the end is added under a new dot, what was
-// there before and is not any more is removed.
+// The net effect is per element: an element that was touched and exists at the end is added under a new dot; one that
+// existed before and is gone is removed.
 import type { PlainOperation, PlainSets, RespReply } from '@syncline/sets/testing';
 
-/** What is known of a command besides its words: its reply, or else what was written. */
+/** What is known about a command besides its arguments: its reply, or what was written. */
 export interface Known {
   readonly reply: RespReply | undefined;
   readonly operation: PlainOperation | undefined;
@@ -12,7 +12,7 @@ export interface Known {
 
 type Run = (key: string, rest: readonly string[], known: Known) => string;
 
-/** A reply that cannot be: what a random command shows is not in the set. */
+/** An impossible reply: a random command shows something that is not in the set. */
 const IMPOSSIBLE = '(impossible)';
 
 export class PlainCommands {
@@ -148,7 +148,7 @@ export class PlainCommands {
   }
 }
 
-/** A short text that keeps every difference but the order of a list that has none. */
+/** A short text that keeps every difference except the order of unordered lists. */
 export function replyText(reply: RespReply, isOrdered: boolean): string {
   if (reply.items === undefined) return reply.type + (reply.text ?? '(null)');
   const items = reply.items.map((item) => replyText(item, isOrdered));

@@ -1,5 +1,5 @@
-// Bugs that the node can be given, one at a time, to prove that the simulation finds them. None is in the code under
-// test: each is an edit of the text of a module, which is loaded beside the real one.
+// Bugs that can be planted in the node, one at a time, to prove that the simulation finds them. None is in the
+// code under test: each is an edit of the text of a module, which is loaded beside the real one.
 import type { openSets } from '@syncline/sets';
 import { loadEdited, type SourceEdit } from '../simulation/load-edited.js';
 
@@ -16,7 +16,7 @@ const inKernel = (file: string, find: string, replace: string): SourceEdit => ({
   ...edit(file, find, replace),
 });
 
-const OPERATIONS = 'engine/operations';
+const CHANGES = 'engine/local-changes';
 const MEMBERS = 'commands/set/member-commands';
 const IN_ONE = 'inOneOperation(keyspace, () => {';
 const IN_SEVERAL = '((change) => change())(() => {';
@@ -25,22 +25,22 @@ const BUGS = {
   /** All elements of an operation get its first dot. */
   'sets-one-dot': bug(
     /S[1237]: |no dot is dropped twice/,
-    edit(OPERATIONS, 'const counter = this.#base + this.#added;', 'const counter = this.#base;'),
+    edit(CHANGES, 'const counter = this.#base + this.#added;', 'const counter = this.#base;'),
   ),
-  /** A command that changes nothing takes a counter all the same. */
+  /** A command that changes nothing still takes a counter. */
   'sets-no-op-counter': bug(
     /S4: the operation .* follows/,
     edit(
-      OPERATIONS,
+      CHANGES,
       'if (undoLength === operationStart) return false;',
       'if (undoLength === operationStart) { state.advance(state.version.own, this.#base); return false; }',
     ),
   ),
-  /** Adding a member that is there makes no dot. */
+  /** Adding an existing member creates no dot. */
   'sets-no-new-dot': bug(
     /S2: no serial order/,
     edit(
-      OPERATIONS,
+      CHANGES,
       'const isTouched = this.#touch(set, row, page, start);',
       'if (page[start + ROW_ACTOR] !== NO_DOT) return false; const isTouched = this.#touch(set, row, page, start);',
     ),
@@ -48,8 +48,8 @@ const BUGS = {
   /** A member that is named twice in one SADD takes two dots. */
   'sets-repeats-kept': bug(
     /S2: (a record cannot be read|.* drops)|S[13]: /,
-    edit(OPERATIONS, 'if (isTouched) {', 'if (isTouched && before === NO_DOT) {'),
-    edit(OPERATIONS, 'count === Math.max(1, this.#added)', 'count > 0'),
+    edit(CHANGES, 'if (isTouched) {', 'if (isTouched && before === NO_DOT) {'),
+    edit(CHANGES, 'count === Math.max(1, this.#added)', 'count > 0'),
   ),
   /** The epoch stays the same after a crash. */
   'sets-epoch-kept': bug(
@@ -60,7 +60,7 @@ const BUGS = {
       'if (previous !== undefined) return previous.epoch;',
     ),
   ),
-  /** The counters of a turn that was undone stay taken. */
+  /** The counters of a rolled-back turn stay used. */
   'sets-version-ahead': bug(
     /S4: the operation .* follows|S2: no serial order/,
     edit(
@@ -79,7 +79,7 @@ const BUGS = {
     /S2: no serial order .*(DEL|FLUSHALL)/,
     edit('commands/generic/delete-commands', IN_ONE, IN_SEVERAL),
   ),
-  /** SMOVE takes away first, and gives in a second operation. */
+  /** SMOVE removes first, and adds in a second operation. */
   'sets-smove-in-two': bug(/S2: no serial order .*SMOVE/, edit(MEMBERS, IN_ONE, IN_SEVERAL)),
   /** A STORE form empties its destination first, and fills it in a second operation. */
   'sets-store-in-two': bug(
@@ -96,7 +96,7 @@ const BUGS = {
       'if (!isSame) keyspace.add(args, DESTINATION, MEMBER);',
     ),
   ),
-  /** What a turn without room had changed stays in memory. */
+  /** Changes of a turn that did not fit on the disk stay in memory. */
   'sets-undo-skipped': bug(
     /S2: no serial order|S2: .* drops|S4: /,
     edit(
@@ -105,12 +105,12 @@ const BUGS = {
       'this.#deps.state.record.clear(); this.#deps.state.settleTurn();',
     ),
   ),
-  /** Replies leave at once. */
+  /** Replies are sent immediately. */
   'sets-early-reply': bug(
     /S5: an answer left before|S2: no serial order/,
     edit('engine/turns', 'this.#members.push(member);', 'member.turnEnded(undefined, 0);'),
   ),
-  /** A sync resolves without any. */
+  /** A sync resolves without syncing. */
   'sets-sync-skipped': bug(
     /S5: an answer left before|S6: record/,
     inKernel(
@@ -124,14 +124,14 @@ const BUGS = {
     /S6: (what was written cannot be read|a start shows)/,
     inKernel('log/log-replay', 'if (crc !== view.getUint32(at + 4)) return false;', ''),
   ),
-  /** A pin keeps what a turn has dropped that was undone. */
+  /** A pin keeps what a rolled-back turn has dropped. */
   'sets-pin-ignores-undo': bug(
     /S20: |S2: no serial order .*(SMEMBERS|SUNION|SINTER|SDIFF)/,
     edit('engine/open-pins', 'for (const pin of this.#open) pin.turnUndone();', ''),
   ),
-  /** A checkpoint holds what is there when it is walked. */
+  /** A checkpoint contains the state at the time of the walk. */
   'sets-checkpoint-not-pinned': bug(
-    /S20: |S21: |S4: a dot of a checkpoint|S6: what was written cannot be read again: the checkpoint/,
+    /S20: |S21: |S4: a dot of a checkpoint|S6: what was written cannot be read back: the checkpoint/,
     edit(
       'engine/pins',
       'return counter <= (this.#counters.get(actor >>> 0) ?? 0);',
@@ -139,9 +139,9 @@ const BUGS = {
     ),
     edit('engine/checkpoints', 'pin.walkDropped(', '((_rows, _add) => false)('),
   ),
-  /** The log before a checkpoint goes while that may still get lost. */
+  /** The log before a checkpoint is removed while the checkpoint may still be lost. */
   'sets-dropped-too-early': bug(
-    /S6: what was written cannot be read again: (records|the log)|S6: record/,
+    /S6: what was written cannot be read back: (records|the log)|S6: record/,
     edit(
       'engine/checkpoints',
       'await files.sync(temporary);',

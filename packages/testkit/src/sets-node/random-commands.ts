@@ -1,5 +1,5 @@
-// Random commands: changes first of all, and every kind of read. Few sets and members, so that clients get in each
-// other's way; in some runs also a set that is too large to be walked at once.
+// Random commands: mostly changes, and every kind of read. Few sets and members, so that clients conflict; in some
+// runs also a set that is too large to be walked in one turn.
 import type { SeededRandom } from '@syncline/kernel/testing';
 
 /** The index of a table is walked segment by segment, and a segment holds up to 400 members. */
@@ -8,7 +8,7 @@ const LARGE_PART = 0.15;
 const TRANSACTION_PART = 0.1;
 const CHANGES_PART = 0.6;
 
-// Words in lower case stand for what is drawn. A command is as likely as it is often listed.
+// Lower-case words are placeholders. A command listed more often is drawn more often.
 const CHANGES = commandsIn(`
   SADD set members, SADD set members, SADD set members, SREM set members, SREM set members,
   SMOVE set set member, SMOVE set set member, DEL sets,
@@ -38,9 +38,9 @@ export interface RandomCommand {
 
 export interface RandomCommandsOptions {
   readonly isLarge: boolean;
-  /** Part of the commands that change the class of durability. */
+  /** Fraction of the commands that change the durability class. */
   readonly switchPart: number;
-  /** Part of the commands that start a checkpoint. */
+  /** Fraction of the commands that start a checkpoint. */
   readonly savePart: number;
 }
 

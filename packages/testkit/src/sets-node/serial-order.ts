@@ -1,11 +1,11 @@
-// The answers of one life agree with some serial order of its commands, and each operation in the log is what one of
-// them had to write.
+// The replies of one process agree with some serial order of its commands, and each operation in the log is what one
+// of them had to write.
 //
-// The log gives the order of the operations, so what is searched for is only where each command stands between them.
-// A command that was answered saw no more than what was stored by then, which is S5; and one that was sent later saw
-// at least that, so the order is the one that clients observe. A read that took several turns must stand at one place
-// all the same, which is S20. A command that was refused has written nothing, which is S7, unless a sync has failed.
-// Then, and without an answer, it may have written its operation or not.
+// The log gives the order of the operations, so the search only has to place each command between them. A command saw
+// no more than what was stored when it was answered, which is S5; and one that was sent later saw at least that, so
+// the order is the one that clients observe. A read that took several turns must still have a single place, which is
+// S20. A refused command has written nothing, which is S7, unless a sync has failed. In that case, or without a
+// reply, it may or may not have written its operation.
 import { assert } from '@syncline/kernel';
 import type { OrderKeys, PlainOperation, PlainSets } from '@syncline/sets/testing';
 import { PlainCommands, replyText } from './plain-commands.js';
@@ -14,13 +14,13 @@ import type { Sent, SetsLife } from './sets-history.js';
 const CHANGING = /^(SADD|SREM|SMOVE|SPOP|DEL|FLUSHALL|S[A-Z]+STORE)$/;
 /** Lists of these have an order. */
 const ORDERED = new Set(['SMISMEMBER', 'SYNCLINE.DIGEST']);
-/** Of each part of a message. */
+/** How much of each part of a failure message is shown. */
 const SHOWN_CHARACTERS = 300;
 
 interface Place {
-  /** Operations that are explained. */
+  /** Operations explained so far. */
   readonly position: number;
-  /** Commands of each connection that are explained. */
+  /** Commands of each connection explained so far. */
   readonly done: readonly number[];
 }
 
@@ -30,11 +30,11 @@ export function checkSerialOrder(life: SetsLife, keys: OrderKeys): void {
   const why =
     search(life, keys, false) === undefined
       ? 'S5: an answer left before what it shows was stored'
-      : 'S2: no serial order explains the answers';
+      : 'S2: no serial order explains the replies';
   assert(false, `${why}: ${describe(life, furthest)}`);
 }
 
-/** Undefined when there is an order; else how far the best one gets. */
+/** Undefined if there is an order; otherwise how far the best attempt gets. */
 function search(life: SetsLife, keys: OrderKeys, isBounded: boolean): Place | undefined {
   const first: Place = { position: 0, done: life.connections.map(() => 0) };
   const stack = [first];
@@ -51,7 +51,7 @@ function search(life: SetsLife, keys: OrderKeys, isBounded: boolean): Place | un
   return furthest;
 }
 
-/** The likeliest one last. */
+/** The most likely one last. */
 function placesAfter(
   life: SetsLife,
   { position, done: allDone }: Place,
@@ -69,11 +69,11 @@ function placesAfter(
     if (isRefused(sent) && !life.hasSyncFailed) return [next];
     const answer = isRefused(sent) ? undefined : sent.answer;
     const latest = isBounded ? storedAfter(answer) : Number.POSITIVE_INFINITY;
-    if (position > latest) return []; // it should have been explained before
+    if (position > latest) return []; // it should have been explained earlier
     if (position < sent.storedBefore) continue;
     const isChange = isChanging(sent);
     if (answer === undefined || explains(sent, before, undefined, keys)) {
-      if (!isChange || operation === undefined) return [next]; // what fits here need not wait
+      if (!isChange || operation === undefined) return [next]; // a command that fits here does not need to wait
       places.unshift(next);
     }
     if (operation === undefined || !isChange || position >= latest) continue;
@@ -94,7 +94,7 @@ function isRefused({ answer }: Sent): boolean {
   return answer?.replies.at(-1)?.type === '-';
 }
 
-/** Whether the command, run on plain sets, gives the answer that was given and the operation that was written. */
+/** Whether the command, run on plain sets, gives the reply that was received and the operation that was written. */
 function explains(
   sent: Sent,
   before: PlainSets,

@@ -1,4 +1,4 @@
-// One client of the node: a RESP session without a socket. It sends random commands, some at once and cut anywhere,
+// One client of the node: a RESP session without a socket. It sends random commands, some pipelined and split anywhere,
 // and records what it sent, what it received, and what was stored at both moments.
 import { assert, type Clock } from '@syncline/kernel';
 import type { SeededRandom } from '@syncline/kernel/testing';
@@ -11,7 +11,7 @@ import {
 } from './random-commands.js';
 import type { Sent, SetsHistory } from './sets-history.js';
 
-/** What a node may answer instead of a reply: its disk, its start or stop, a pin that was broken. */
+/** Errors that a node may reply with: about its disk, its start or stop, or a broken pin. */
 const REFUSALS =
   /^(MISCONF|LOADING|ERR server is shutting down|EXECABORT|ERR Background save already|\w+ the sets changed too much)/;
 const RECONNECT_MS_MAX = 100;
@@ -21,19 +21,19 @@ export interface SetClientDeps {
   readonly history: SetsHistory;
   readonly clock: Clock;
   readonly random: SeededRandom;
-  /** False when the process has ended: what it still writes is dropped. */
+  /** False once the process has ended: what it still writes is dropped. */
   readonly isAlive: () => boolean;
-  /** False when nothing more is to be sent. */
+  /** False once nothing more is to be sent. */
   readonly isWanted: () => boolean;
 }
 
 export interface SetClientOptions extends RandomCommandsOptions {
-  /** Commands that are sent at once, at most. */
+  /** The maximum number of commands sent at once. */
   readonly pipelineMax: number;
   readonly betweenMsMax: number;
 }
 
-/** Connects again whenever the node has closed the connection. */
+/** Reconnects whenever the node has closed the connection. */
 export async function runClient(deps: SetClientDeps, options: SetClientOptions): Promise<void> {
   while (deps.isWanted()) {
     await new Connection(deps, options).run();
@@ -48,7 +48,7 @@ class Connection {
   readonly #commands: RandomCommands;
   readonly #sent: Sent[] = [];
   readonly #replies = new RespReplies();
-  /** Of the command that is answered next. */
+  /** Replies so far to the next command to be answered. */
   #gathered: RespReply[] = [];
   #answeredCount = 0;
   #isEnded = false;
@@ -75,8 +75,8 @@ class Connection {
     });
     this.#session.writeTo({
       write: (chunk) => {
-        const isHeard = deps.isAlive() && !this.#isEnded;
-        for (const reply of isHeard ? this.#replies.push(chunk) : []) this.#answered(reply);
+        const isRead = deps.isAlive() && !this.#isEnded;
+        for (const reply of isRead ? this.#replies.push(chunk) : []) this.#answered(reply);
         this.#wake();
         return true;
       },

@@ -1,16 +1,16 @@
-// What the process has written to the log, over all its lives, and how durable each record is. For the current life
+// What the node has written to the log, across all restarts, and how durable each record is. For the current process,
 // also what its clients sent and received.
 //
-//   being written ─ appended ─▶ survives a kill ─ synced ─▶ survives a loss of power
+//   being written ─ appended ─▶ survives a kill ─ synced ─▶ survives a power loss
 //        │
 //        ├ the disk is full: nothing of it is there, and its number and dots may be used again
 //        └ the process ended in the middle: it may turn up at the next start
 //
-// S1   Equal versions mean equal digests, over all that was ever shown.
+// S1   Equal versions mean equal digests, in everything that was ever shown.
 // S2   An operation drops exactly the dots of the elements that it changes.
 // S3   No dot is made twice, unless its record found no room.
 // S4   Counters have no gaps.
-// S6   A kill takes nothing that was appended, a loss of power nothing that was synced; what is left is a prefix.
+// S6   A kill loses nothing that was appended, a power loss nothing that was synced; what remains is a prefix.
 // S21  Checkpoint and log together hold the state after the last record that is left.
 import { assert, type Durability, dot as dotOf, formatActor, formatDot } from '@syncline/kernel';
 import {
@@ -25,7 +25,7 @@ import type { RandomCommand } from './random-commands.js';
 /** The sets after one operation. */
 export interface SetsStep {
   readonly sets: PlainSets;
-  /** What led here; undefined in an empty store. */
+  /** The operation that led here; undefined in an empty store. */
   readonly operation: PlainOperation | undefined;
 }
 
@@ -35,25 +35,25 @@ const FIRST_STEP: SetsStep = { sets: new PlainSets(), operation: undefined };
 export interface Sent extends RandomCommand {
   /** Operations that were in the log when it was sent. */
   readonly storedBefore: number;
-  /** Undefined: it was never answered, so it may have run or not. */
+  /** Undefined if it was never answered, so it may or may not have run. */
   answer: Answer | undefined;
 }
 
 export interface Answer {
   /** One per command; those of a transaction are within the last. */
   readonly replies: readonly RespReply[];
-  /** Operations that were as durable as promised when it came. */
+  /** Operations that were as durable as promised when the reply came. */
   readonly storedAfter: number;
 }
 
 export class SetsLife {
-  /** `steps[n]` is after n operations of this life; the first is what was found. */
+  /** `steps[n]` is the state after n operations of this process; the first is what it found on disk. */
   readonly steps: SetsStep[];
   appendedCount = 0;
   syncedCount = 0;
-  /** The disk may drop what was not synced, whatever ends the process. */
+  /** The disk may drop what was not synced, however the process ends. */
   hasSyncFailed = false;
-  /** What clients may count on, unless a change of it is in flight. */
+  /** The durability class that clients may rely on, unless a change of it is in flight. */
   durability: Durability;
   switchesInFlight = 0;
   /** What was sent over each connection, in order. */
@@ -67,7 +67,7 @@ export class SetsLife {
 
 interface LogRecord {
   readonly steps: readonly SetsStep[];
-  /** Operations of its life up to its end. */
+  /** Operations of its process up to its end. */
   readonly operationsCount: number;
 }
 
@@ -75,23 +75,21 @@ export type LifeEnd = 'kill' | 'power';
 
 export class SetsHistory {
   readonly #durability: Durability;
-  /** The record with number n stands at n - 1. Those that can never be the last one again are empty. */
+  /** The record with number n is at n - 1. Records that can never be the last one again are empty. */
   readonly #records: (LogRecord | undefined)[] = [];
   #appendedNumber = 0;
   #syncedNumber = 0;
   /** From every dot that was ever handed to the disk to its element. */
   readonly #dots = new Map<string, string>();
-  /** By version, what was shown. */
+  /** The digest shown for each version. */
   readonly #digests = new Map<string, string>();
   life: SetsLife;
 
-  /** Every life starts in this class of durability. */
+  /** Every process starts in this durability class. */
   constructor(durability: Durability) {
     this.#durability = durability;
     this.life = new SetsLife(FIRST_STEP, durability);
   }
-
-  // Records.
 
   appending(body: Uint8Array): void {
     const { steps } = this.life;
@@ -109,7 +107,7 @@ export class SetsHistory {
     this.#records.push({ steps: steps.slice(before), operationsCount: steps.length - 1 });
   }
 
-  /** Gives its number. */
+  /** Returns its number. */
   appended(): number {
     this.#appendedNumber = this.#records.length;
     this.life.appendedCount = this.life.steps.length - 1;
@@ -123,13 +121,11 @@ export class SetsHistory {
     for (const { operation } of steps) for (const dot of dotsOf(operation)) this.#dots.delete(dot);
   }
 
-  /** Every record up to this number survives a loss of power. */
+  /** Every record up to this number survives a power loss. */
   synced(number: number): void {
     this.#syncedNumber = Math.max(this.#syncedNumber, number);
     this.life.syncedCount = this.#records[number - 1]?.operationsCount ?? this.life.syncedCount;
   }
-
-  // Commands.
 
   sending(command: RandomCommand): Sent {
     if (command.words[0]?.[0] === 'CONFIG') this.life.switchesInFlight += 1;
@@ -151,18 +147,16 @@ export class SetsHistory {
 
   shown(version: string, digest: string): void {
     const known = this.#digests.get(version) ?? digest;
-    assert(known === digest, `S1: at ${version} the digest was ${known}, and is ${digest}`);
+    assert(known === digest, `S1: at ${version} the digest was ${known}, and is now ${digest}`);
     this.#digests.set(version, digest);
   }
 
-  // Lives.
-
-  /** What a new process will find. Starts its life, and gives the number of records that were lost. */
+  /** What a new process will find. Starts its part of the history, and returns the number of records that were lost. */
   recover(stored: StoredSets | undefined, end: LifeEnd): number {
     const last = (stored?.checkpointNumber ?? 0) + (stored?.logRecords ?? 0);
     const isSyncedOnly = end === 'power' || this.life.hasSyncFailed;
     const safe = isSyncedOnly ? this.#syncedNumber : this.#appendedNumber;
-    assert(last >= safe, `S6: record ${safe} was stored, ${last} is left after a ${end}`);
+    assert(last >= safe, `S6: record ${safe} was stored, ${last} is the last one after: ${end}`);
     assert(last <= this.#records.length, `S6: record ${last} is found, but was never written`);
     const step = last === 0 ? FIRST_STEP : this.#records[last - 1]?.steps.at(-1);
     assert(step !== undefined, 'records that may be the last one are kept');
@@ -180,7 +174,7 @@ export class SetsHistory {
     return lost;
   }
 
-  /** A start makes all that it has found durable. */
+  /** A start makes everything it has found durable. */
   started(): void {
     this.#syncedNumber = this.#records.length;
   }
@@ -212,7 +206,7 @@ function stepAfter({ sets: before }: SetsStep, operation: PlainOperation): SetsS
   return { sets, operation };
 }
 
-/** Of all counters that an operation takes. */
+/** The dots of all counters that an operation uses. */
 function dotsOf(operation: PlainOperation | undefined): readonly string[] {
   if (operation === undefined) return [];
   const { actor, base, count } = operation;

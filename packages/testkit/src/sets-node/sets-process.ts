@@ -1,5 +1,5 @@
-// The process of the node: the real sets over the simulated disk, with clients in front. Before it starts, what the
-// disk holds is compared with what was written; once it has started, what it shows is, too.
+// The process of the node: the real sets over the simulated disk, with clients in front. Before it starts, the
+// content of the disk is compared with what was written; once it has started, so is what it shows.
 import { assert, type Durability, type Metrics, SynclineError } from '@syncline/kernel';
 import type { SeededRandom, SimPorts } from '@syncline/kernel/testing';
 import type { openSets, Sets, SetsOptions } from '@syncline/sets';
@@ -12,11 +12,11 @@ import { watchFiles } from './watched-files.js';
 
 const OWNER = { nodeId: 1, clusterId: 'sim' };
 const KEYS = createOrderKeys(OWNER.clusterId);
-/** How long a node with a failed disk may go on, to be read from. */
+/** How long a node with a failed disk stays up, so that it can be read. */
 const FAILED_MS_MAX = 500;
 const LOOK_MS = 100;
 
-/** What a seed makes of the node and its clients. */
+/** The settings of the node and its clients for a seed. */
 export interface SetsPlan extends SetClientOptions {
   readonly durability: Durability;
   readonly limits: NonNullable<SetsOptions['limits']>;
@@ -24,7 +24,7 @@ export interface SetsPlan extends SetClientOptions {
   /** How long a turn of the event loop takes, at most. */
   readonly turnMsMax: number;
   readonly clientsCount: number;
-  /** Average time from a start to a clean stop; infinite in runs without any. */
+  /** Average time from a start to a clean stop; infinite in runs without clean stops. */
   readonly stopAfterMs: number;
 }
 
@@ -35,9 +35,9 @@ export interface SetsProcessDeps {
   readonly random: SeededRandom;
   readonly open: typeof openSets;
   readonly isAlive: () => boolean;
-  /** False when nothing more is to be done. */
+  /** False once nothing more is to be done. */
   readonly isWanted: () => boolean;
-  /** How the life before has ended. Asked once, when the disk was read. */
+  /** How the previous process ended. Called once, when the disk has been read. */
   readonly takeEnd: () => LifeEnd;
 }
 
@@ -72,7 +72,7 @@ export class SetsProcess {
     return process;
   }
 
-  /** It runs, and will not end by itself. */
+  /** Whether it runs and will not end by itself. */
   get isServing(): boolean {
     return !this.#isStopping && this.#sets.status().health !== 'failed';
   }
@@ -102,7 +102,7 @@ export class SetsProcess {
         random: random.fork(`client/${index}`),
         isWanted: () => isWanted() && !this.#isStopping,
       },
-      { ...plan, switchPart: index === 0 ? plan.switchPart : 0 }, // so that it is known which was last
+      { ...plan, switchPart: index === 0 ? plan.switchPart : 0 }, // so that the last one is known
     );
   }
 
@@ -118,7 +118,7 @@ export class SetsProcess {
     history.started();
   }
 
-  /** Stops cleanly after a while, in runs with such stops; and ends a process whose disk has failed. */
+  /** Stops cleanly after a while, in runs with clean stops; and ends a process whose disk has failed. */
   async #endInTime(): Promise<void> {
     const { ports, plan, random, isWanted } = this.#deps;
     const { clock, chaos } = ports;
@@ -149,13 +149,13 @@ async function readStored({ files, chaos }: SimPorts): Promise<StoredSets | unde
   return stored;
 }
 
-/** Damage that only the process itself can have done must not end in starting again and again. */
+/** Damage that only the process itself can have caused must not lead to restarting forever. */
 async function orExplain<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
   } catch (thrown) {
     const isDamage = thrown instanceof SynclineError && thrown.code === 'corrupt';
-    if (isDamage) assert(false, `S6: what was written cannot be read again: ${thrown.message}`);
+    if (isDamage) assert(false, `S6: what was written cannot be read back: ${thrown.message}`);
     throw thrown;
   }
 }

@@ -16,7 +16,7 @@ import { type LifeEnd, SetsHistory } from './sets-history.js';
 import { type SetsPlan, SetsProcess } from './sets-process.js';
 
 const COME_UP_MS_MAX = 60_000;
-/** Longer than a node waits that found no room for its epoch. */
+/** Longer than a node without disk space for its epoch waits. */
 const POLL_MS = 1_500;
 
 export const setsWorkload: WorkloadEntry = {
@@ -50,7 +50,7 @@ export const setsWorkload: WorkloadEntry = {
   create: (bug) => new SetsWorkload(bug),
 };
 
-/** Small limits, so that what is rare happens often. */
+/** Small limits, so that rare paths are taken often. */
 function planSets(random: SeededRandom): SetsPlan {
   const pick = <T>(...choices: readonly [T, ...T[]]): T =>
     choices[Math.floor(random.float() * choices.length)] ?? choices[0];
@@ -84,7 +84,7 @@ class SetsWorkload implements Workload {
   readonly name = 'sets';
   readonly #bug: string | undefined;
   #process: SetsProcess | undefined;
-  /** How the life before has ended. */
+  /** How the previous process ended. */
   #end: LifeEnd = 'kill';
   #isWanted = true;
   readonly #counts = { lives: 0, operations: 0, answers: 0 };
@@ -129,7 +129,7 @@ class SetsWorkload implements Workload {
   async check({ simulation }: WorkloadContext): Promise<void> {
     const deadlineMs = simulation.nowMs + COME_UP_MS_MAX;
     do {
-      assert(simulation.nowMs < deadlineMs, 'S6: the node does not come up again');
+      assert(simulation.nowMs < deadlineMs, 'S6: the node did not come back');
       await simulation.clock.sleep(POLL_MS);
     } while (this.#process?.isServing !== true);
     await this.#process.finish();
@@ -145,7 +145,7 @@ class SetsWorkload implements Workload {
     return end;
   }
 
-  /** What the life that is over has done. */
+  /** Counts what the previous process has done. */
   #count({ life: { steps, connections } }: SetsHistory): void {
     const answers = connections.flat().filter(({ answer }) => answer !== undefined).length;
     this.#counts.lives += 1;

@@ -1,12 +1,13 @@
-// The files of the process, as they are, with a history that sees every record reach the log and become durable.
+// The files of the process, unchanged, with a history that records when each record reaches the log and becomes
+// durable.
 //
-// A record survives a loss of power once its bytes are synced and the name of its segment is. Both are counted here
-// from what the file system was asked for and has confirmed, not from what the log believes.
+// A record survives a power loss once its bytes and the name of its segment are synced. Both are counted here from
+// what the file system was asked for and has confirmed, not from what the log assumes.
 import { type AppendHandle, assert, type Files, SynclineError } from '@syncline/kernel';
 import type { SetsHistory } from './sets-history.js';
 
 const SEGMENT = /^log\/\d{16}\.log$/;
-/** Of a segment's header without its owner, and where the length of that stands. */
+/** The size of a segment's header without its owner, and the offset of the owner's length. */
 const HEADER_BYTES = 25;
 const OWNER_LENGTH_AT = 8;
 const RECORD_HEAD_BYTES = 9;
@@ -51,7 +52,7 @@ export function watchFiles(deps: WatchedFilesDeps): Files {
 class LogWatch {
   readonly #deps: WatchedFilesDeps;
   readonly #segments = new Map<string, WatchedSegment>();
-  /** Of records that a loss of power may take, oldest first. */
+  /** Records that a power loss may take, oldest first. */
   readonly #unsynced: Place[] = [];
 
   constructor(deps: WatchedFilesDeps) {
@@ -60,7 +61,7 @@ class LogWatch {
 
   open(handle: AppendHandle): AppendHandle {
     const { path, length } = handle;
-    // One that is not empty was made durable when the log was opened.
+    // A segment that is not empty was made durable when the log was opened.
     const segment = this.#segments.get(path) ?? { syncedBytes: length, isNamed: length > 0 };
     this.#segments.set(path, segment);
     return {

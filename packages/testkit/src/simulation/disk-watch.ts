@@ -1,5 +1,5 @@
-// Plans that wrap the plan of a disk: one reports losses of power, and one ends the process right after a
-// disk operation, before the process gets its result.
+// Plans that wrap the plan of a disk: one reports power losses, and one ends the process right after a disk
+// operation, before the process gets its result.
 import type {
   DiskOperation,
   DiskOperationKind,
@@ -39,7 +39,7 @@ class OuterPlan implements DiskPlan {
   }
 }
 
-/** Calls back at every loss of power. */
+/** Calls back at every power loss. */
 export class PowerWatch extends OuterPlan {
   readonly #onLost: () => void;
 
@@ -54,7 +54,7 @@ export class PowerWatch extends OuterPlan {
   }
 }
 
-/** After these, and after every write to a store. */
+/** After these operations, and after every write to a store. */
 const CRASH_POINTS: ReadonlySet<DiskOperationKind> = new Set([
   'append',
   'handle-open',
@@ -63,7 +63,7 @@ const CRASH_POINTS: ReadonlySet<DiskOperationKind> = new Set([
   'sync',
   'sync-names',
 ]);
-/** Of each of them. */
+/** The probability for each of them. */
 const CRASH_PROBABILITY = 0.02;
 const POWER_PROBABILITY = 0.6;
 const RESTART_MS = 100;
@@ -90,7 +90,7 @@ class CrashPlan extends OuterPlan {
   }
 }
 
-/** Ends processes between a change on disk and its acknowledgement, where time alone would seldom hit. */
+/** Ends processes between a change on disk and its acknowledgement, which random timing alone would seldom hit. */
 export const crashPoints: Workload = {
   name: 'crash-points',
   async start({ simulation, random, targets }, signal) {

@@ -1,14 +1,14 @@
-// Loads a package with a bug in it, or in another package that it uses: copies of the modules to edit, and of all
-// between those and the entry, beside the originals. Everything else is shared with the real code.
+// Loads a package with a bug in it, or in another package that it uses: it copies the modules to edit, and all
+// modules between those and the entry, beside the originals. Everything else is shared with the real code.
 //
-// It works on sources, which tests read, and on what they are compiled to, which programs run: on either the
-// text to find stands in one module. If it is not there the code has moved on, and loading fails.
+// It works both on sources, which tests use, and on compiled code, which programs use: in either, the text to find is
+// in a single module. If it is not there, the code has changed, and loading fails.
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, extname, join, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { assert } from '@syncline/kernel';
 
-/** In module `file` each `find` becomes `replace`. Blanks and line ends are all alike. */
+/** In module `file` each `find` becomes `replace`. Any whitespace matches any other. */
 export interface SourceEdit {
   /** Default: the package that is loaded. */
   readonly folder?: string;
@@ -18,26 +18,26 @@ export interface SourceEdit {
 }
 
 export interface EditedPackage {
-  /** Its folder in `packages`. */
+  /** The folder of the package in `packages`. */
   readonly folder: string;
-  /** The module to load, without ending. */
+  /** The module to load, without its extension. */
   readonly entry: string;
-  /** What the bug is called, for messages. */
+  /** The name of the bug, for messages. */
   readonly bug: string;
   readonly edits: readonly SourceEdit[];
 }
 
 type Texts = ReadonlyMap<string, string>;
 
-/** `.ts` where sources are read, `.js` where they were compiled. */
+/** `.ts` where sources are used, `.js` where compiled code is. */
 const ENDING = extname(fileURLToPath(import.meta.url));
 const TREE = ENDING === '.ts' ? 'src' : 'dist';
 const PACKAGES = fileURLToPath(new URL('../../../', import.meta.url));
-/** In a folder that is never kept, from which packages are found. */
+/** In a folder that is ignored by git, from which packages can be resolved. */
 const COPIES = fileURLToPath(new URL('../../dist/planted/', import.meta.url));
-const IMPORT = /(\bfrom |\bimport )'(?:(\.[^']+)\.js|@syncline\/([a-z]+))'/g;
+const IMPORT = /(\bfrom |\bimport )'(?:(\.[^']+)\.js|@syncline\/([a-z]+)(?:\/([a-z]+))?)'/g;
 
-/** Gives what the entry exports. */
+/** Returns the exports of the entry. */
 export async function loadEdited({ folder, entry, bug, edits }: EditedPackage): Promise<unknown> {
   const files = edits.map((edit) => `${edit.folder ?? folder}/${edit.file}`);
   const folders = new Set([folder, ...edits.map((edit) => edit.folder ?? folder)]);
@@ -47,7 +47,7 @@ export async function loadEdited({ folder, entry, bug, edits }: EditedPackage): 
   const start = `${folder}/${entry}`;
   const needed = reachable(texts, start);
   const copied = new Set([...importersOf(texts, files)].filter((file) => needed.has(file)));
-  assert(copied.has(start), `${bug}: ${entry} does not use what is edited`);
+  assert(copied.has(start), `${bug}: ${entry} does not import the edited module`);
   const place = join(COPIES, `${bug}-${process.pid}`);
   try {
     for (const file of copied) {
@@ -59,7 +59,7 @@ export async function loadEdited({ folder, entry, bug, edits }: EditedPackage): 
   }
 }
 
-/** By their folder and their paths without ending. */
+/** By folder and path without extension. */
 async function readModules(folder: string, into: Map<string, string>): Promise<void> {
   const root = join(PACKAGES, folder, TREE);
   for (const path of await readdir(root, { recursive: true })) {
@@ -91,15 +91,15 @@ function edited(
 
 function importsOf(texts: Texts, file: string): readonly string[] {
   const found = (texts.get(file) ?? '').matchAll(IMPORT);
-  return Array.from(found, ([, , path, folder]) => importedBy(file, path, folder));
+  return Array.from(found, ([, , path, folder, door]) => importedBy(file, path, folder, door));
 }
 
-/** A module of the same package, or the entry of another one. */
-function importedBy(file: string, path: string | undefined, folder: string | undefined): string {
-  return path === undefined ? `${folder}/index` : join(dirname(file), path);
+/** A module of the same package, or an entry point of another one. */
+function importedBy(file: string, path?: string, folder?: string, door = 'index'): string {
+  return path === undefined ? `${folder}/${door}` : join(dirname(file), path);
 }
 
-/** These modules, and all that import one of them, however far away. */
+/** These modules, and everything that imports one of them, directly or indirectly. */
 function importersOf(texts: Texts, files: readonly string[]): ReadonlySet<string> {
   const found = new Set(files);
   for (let size = 0; size < found.size; ) {
@@ -111,7 +111,7 @@ function importersOf(texts: Texts, files: readonly string[]): ReadonlySet<string
   return found;
 }
 
-/** This module, and all that it imports, however far away. */
+/** This module, and everything it imports, directly or indirectly. */
 function reachable(texts: Texts, entry: string): ReadonlySet<string> {
   const found = new Set([entry]);
   for (const file of found) for (const path of importsOf(texts, file)) found.add(path);
@@ -125,13 +125,13 @@ interface Copy {
   readonly copied: ReadonlySet<string>;
 }
 
-/** A copy finds what is not copied where it was. */
+/** In a copy, imports of modules that are not copied point to the originals. */
 async function writeCopy({ place, file, text, copied }: Copy): Promise<void> {
   const folder = dirname(join(place, file));
   const linked = text.replaceAll(
     IMPORT,
-    (whole, keyword: string, path?: string, other?: string) => {
-      const imported = importedBy(file, path, other);
+    (whole, keyword: string, path?: string, other?: string, door?: string) => {
+      const imported = importedBy(file, path, other, door);
       if (path === undefined && !copied.has(imported)) return whole;
       const [from = '', ...names] = imported.split('/');
       const original = join(PACKAGES, from, TREE, ...names);

@@ -1,4 +1,4 @@
-// A storage around another one, as it is. What watches or spoils one overrides a method.
+// A storage that passes everything on to another one. Subclasses override methods to watch or disturb it.
 import type {
   Durability,
   RangeOptions,

@@ -69,7 +69,7 @@ async function runWorkloads(
   for (const { workload, context } of running) await workload.setup?.(context);
 
   const faultsEnd = new AbortController();
-  setMaxListeners(0, faultsEnd.signal); // every fault sleeps until it
+  setMaxListeners(0, faultsEnd.signal); // every fault waits until this fires
   const started = running.map(({ workload, context }) => workload.start(context, faultsEnd.signal));
   await started[0];
   faultsEnd.abort();

@@ -16,14 +16,14 @@ function entryOf(
 const quick = { firstSeed: 1, seedsCount: 30 };
 const idle = ({ simulation }: WorkloadContext) => simulation.clock.sleep(10);
 
-test('all seeds are run and summed up', async () => {
+test('all seeds are run and summarized', async () => {
   const report = await runSeeds(entryOf(idle), quick);
   expect(problemOf(report)).toBeUndefined();
   expect(report).toMatchObject({ seedsCount: 30, simulatedMs: 300, events: 60 });
   expect(formatSummary(report)).toMatch(/^tiny: 30 seeds in .* events per second of one core/);
 });
 
-test('the first seed that fails ends the run and is told how to replay', async () => {
+test('the first seed that fails ends the run, and the report says how to replay it', async () => {
   const failing = entryOf(async ({ simulation }) => {
     await simulation.clock.sleep(1);
     if (simulation.seed === 7) throw new SynclineError('corrupt', 'a finding');
@@ -39,7 +39,7 @@ test('the first seed that fails ends the run and is told how to replay', async (
 });
 
 test('a seed whose two runs differ is found', async () => {
-  let runs = 0; // what a simulation must not have: memory of earlier runs
+  let runs = 0; // what a simulation must not have: state from earlier runs
   const leaking = entryOf(async ({ simulation }) => {
     runs += 1;
     await simulation.clock.sleep(runs > 9 ? 2 : 1);

@@ -1,5 +1,5 @@
-// Runs a workload under many seeds and sums up: what failed, which rare paths were never reached, and
-// how fast it went.
+// Runs a workload under many seeds and summarizes: what failed, which rare paths were never reached, and how fast it
+// was.
 import { createHash } from 'node:crypto';
 import { runSeed, type SeedOptions, type SeedResult } from './run-seed.js';
 import type { WorkloadEntry } from './workload.js';
@@ -8,7 +8,7 @@ export interface RunSeedsOptions {
   readonly firstSeed: number;
   readonly seedsCount: number;
   readonly bug?: string | undefined;
-  /** Sees the trace of every run. */
+  /** Receives the trace of every run. */
   readonly onTrace?: SeedOptions['onTrace'];
   /** Runs each seed twice and compares the traces. Default false. */
   readonly isTwice?: boolean;
@@ -22,15 +22,15 @@ export interface SeedsReport {
   /** Seeds that were run: all of them, or up to the first that failed. */
   readonly seedsCount: number;
   readonly failed: SeedResult | undefined;
-  /** A seed whose two runs differ: something real has leaked into the simulation. */
+  /** A seed whose two runs differ: something outside the simulation has influenced it. */
   readonly unrepeatableSeed: number | undefined;
   readonly isTwice: boolean;
-  /** Over the traces of all seeds: equal runs have equal ones, on any machine. */
+  /** A hash of the traces of all seeds: equal runs have equal hashes, on any machine. */
   readonly traceHash: string;
   readonly events: number;
   readonly simulatedMs: number;
   readonly elapsedMs: number;
-  /** Of one core, without the time that others used it. */
+  /** Processor time of one core, without what other processes used. */
   readonly cpuMs: number;
   readonly probes: ReadonlyMap<string, number>;
   /** Rare paths that no seed has reached. */

@@ -1,16 +1,16 @@
-// What a person and a program read about a run over many seeds.
+// The report on a run over many seeds, for people and for programs.
 import type { SeedResult } from './run-seed.js';
 import type { SeedsReport } from './run-seeds.js';
 
-/** A run of fewer seeds says nothing about paths that were not reached. */
+/** A run of fewer seeds proves nothing about paths that were not reached. */
 const SEEDS_FOR_PROBES = 100;
 
-/** Undefined when all is well. */
+/** Undefined if everything passed. */
 export function problemOf(report: SeedsReport): string | undefined {
   const { failed, unrepeatableSeed, seedsCount, bug, missedProbes } = report;
   if (failed?.failure !== undefined) return failed.failure.message;
   if (unrepeatableSeed !== undefined) {
-    return `seed ${unrepeatableSeed} gave two different traces: something real leaks in`;
+    return `seed ${unrepeatableSeed} gave two different traces: something outside the simulation influences it`;
   }
   const isLong = seedsCount >= SEEDS_FOR_PROBES && bug === undefined;
   if (isLong && missedProbes.length > 0) {
@@ -29,7 +29,7 @@ export function formatFailure(report: SeedsReport, failed: SeedResult, commit: s
   ].join('\n');
 }
 
-/** Two lines: what was run, and how to see whether another run was the same. */
+/** Two lines: what was run, and the hash that shows whether another run was the same. */
 export function formatSummary(report: SeedsReport): string {
   const { workload, seedsCount, simulatedMs, elapsedMs, traceHash } = report;
   const seconds = elapsedMs / 1000;

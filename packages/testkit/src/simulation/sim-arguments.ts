@@ -12,7 +12,7 @@ export const HELP = `Runs simulated clusters, each from one seed.
   npm run test:sim -- --seed 17             one seed, with the end of its trace
   npm run test:sim -- --seed 17 --trace     and with all of it
   npm run test:sim -- --seeds 100 --twice   each twice: are the traces equal?
-  npm run test:sim -- --bug duplicate-apply --workload register
+  npm run test:sim -- --bug mesh-delivered-twice --workload mesh
 
   --seeds N        how many seeds (default 200)
   --first S        the first of them (default 1)
@@ -43,7 +43,7 @@ export interface SimArguments {
 const SEEDS_DEFAULT = '200';
 const FIRST_DEFAULT = '1';
 
-/** Throws an Error with one line for people. */
+/** Throws an Error with a one-line message for users. */
 export function parseSimArguments(args: readonly string[]): SimArguments | 'help' {
   const values = parse(args);
   if (values.help) return 'help';
@@ -69,19 +69,19 @@ export function parseSimArguments(args: readonly string[]): SimArguments | 'help
 function readNumber(option: string, text: string, least: number): number {
   const number = text.trim() === '' ? Number.NaN : Number(text);
   if (Number.isSafeInteger(number) && number >= least) return number;
-  throw new Error(`${option} is a whole number from ${least} up, not "${text}".`);
+  throw new Error(`${option} must be an integer of at least ${least}, not "${text}".`);
 }
 
-/** Without a name all of them; with a bug those that it can be planted in. */
+/** All workloads if no name is given; with a bug, those that it can be planted in. */
 function chooseWorkloads(name: string | undefined, bug: string | undefined) {
   const named = allWorkloads.filter((entry) => name === undefined || entry.name === name);
   if (named.length === 0) {
-    throw new Error(`There is no workload "${name}". There are: ${workloadList.join(', ')}.`);
+    throw new Error(`Unknown workload "${name}". Expected one of: ${workloadList.join(', ')}.`);
   }
   const chosen = named.filter(({ bugs }) => bug === undefined || bugs.includes(bug));
   if (chosen.length > 0) return chosen;
   const bugs = named.flatMap((entry) => entry.bugs);
-  throw new Error(`There is no bug "${bug}" to plant. There are: ${bugs.join(', ')}.`);
+  throw new Error(`Unknown bug "${bug}". Expected one of: ${bugs.join(', ')}.`);
 }
 
 function parse(args: readonly string[]) {
@@ -105,7 +105,7 @@ function parse(args: readonly string[]) {
   }
 }
 
-/** Node explains at length how to pass what begins with a dash; no value here does. */
+/** Node explains at length how to pass values that begin with a dash; no value here does. */
 function inOneLine(message: string): string {
   const dashed = /^Option '(--[a-z]+)[^']*' argument is ambiguous/.exec(message)?.[1];
   if (dashed !== undefined) return `${dashed} takes no value that begins with a dash.`;

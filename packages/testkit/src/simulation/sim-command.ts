@@ -5,13 +5,13 @@ import { formatFailure, formatJson, formatSummary, problemOf } from './seeds-rep
 import { HELP, parseSimArguments, type SimArguments } from './sim-arguments.js';
 import type { WorkloadEntry } from './workload.js';
 
-/** A long run shows that it lives this often. */
+/** How often a long run prints its progress. */
 const PROGRESS_SEEDS = 500;
 
 export interface SimCommandDeps {
   readonly writeOut: (text: string) => void;
   readonly writeError: (text: string) => void;
-  /** What is being tested, for the report. */
+  /** The commit that is being tested, for the report. */
   readonly commit: string;
 }
 
@@ -33,7 +33,7 @@ export async function runSimCommand(
   for (const workload of options.workloads) {
     const report = await runWorkload(workload, options, deps);
     if (problemOf(report) !== undefined) exitCode = 1;
-    tell(report, options, deps);
+    printReport(report, options, deps);
   }
   return exitCode;
 }
@@ -61,7 +61,7 @@ function runWorkload(workload: WorkloadEntry, options: SimArguments, deps: SimCo
   });
 }
 
-function tell(report: SeedsReport, options: SimArguments, deps: SimCommandDeps): void {
+function printReport(report: SeedsReport, options: SimArguments, deps: SimCommandDeps): void {
   const { failed } = report;
   const problem = problemOf(report);
   if (failed !== undefined) {

@@ -2,13 +2,11 @@
 import { fairWorkload } from '../fair-cluster/fair-workload.js';
 import { jobsWorkload } from '../jobs-node/jobs-workload.js';
 import { meshWorkload } from '../mesh-nodes/mesh-workload.js';
-import { registerWorkload } from '../register/register-workload.js';
 import { setsClusterWorkload } from '../sets-cluster/cluster-workload.js';
 import { setsWorkload } from '../sets-node/sets-workload.js';
 import type { WorkloadEntry } from './workload.js';
 
 export const workloads: readonly WorkloadEntry[] = [
-  registerWorkload,
   fairWorkload,
   meshWorkload,
   setsWorkload,

@@ -1,10 +1,12 @@
-// Bugs that the runtime of the streams can be given, one at a time, to prove that its tests find them. None
-// is in the code under test: each is an edit of the text of a module, which is loaded beside the real one.
-// Their names begin with the defect or trap that they bring back.
+// Bugs that can be planted in the runtime of the streams, one at a time, to prove that its tests find them. None is
+// in the code under test: each is an edit of the text of a module, which is loaded beside the real one. Their names
+// begin with the number of the defect or trap that they reintroduce.
 import * as streams from '@syncline/streams';
+import type * as testing from '@syncline/streams/testing';
 import { loadEdited, type SourceEdit } from '../simulation/load-edited.js';
 
 export type StreamsCode = typeof streams;
+export type WorkersCode = Pick<typeof testing, 'SimulatedWorkers'>;
 
 export const REAL_STREAMS: StreamsCode = streams;
 
@@ -43,13 +45,13 @@ export const CRASH_BUGS = {
       file: 'run/checkpoint',
       find: 'this.isIssued = true;',
       replace:
-        'for (const [i, { sink }] of this.#cuts.entries()) if (handles[i]) await sink.commit(handles[i]); this.isIssued = true;',
+        'for (const [uid, list] of Object.entries(handles)) for (const h of list) await session.sinks.get(uid)?.commit(h); this.isIssued = true;',
     },
   ],
   'T1 owed output is forgotten': [
     {
       file: 'run/recovery',
-      find: 'if (noted !== undefined && noted.handle !== null) owed.push(noted.handle);',
+      find: 'if (noted !== undefined) owed.push(...handlesOf(noted));',
       replace: '',
     },
   ],
@@ -63,9 +65,9 @@ export const CRASH_BUGS = {
   'T4 sources are acknowledged before the epoch is durable': [
     {
       file: 'run/checkpoint',
-      find: 'this.isIssued = true;',
+      find: 'const cut = await Promise.race([this.#cutting, this.#givenUp]);',
       replace:
-        'for (const r of session.readers.all) await r.source.ack?.(new Map([[r.partition, r.position]])); this.isIssued = true;',
+        "const cut = await Promise.race([this.#cutting, this.#givenUp]); const { position = 0 } = cut.partitions['in']?.['a'] ?? {}; for (const { source } of this.#deps.graph.sources) await source.ack?.(new Map([['a', position]]));",
     },
   ],
   'T5 a part file appears when it is prepared': [
@@ -74,6 +76,13 @@ export const CRASH_BUGS = {
       find: 'return { epoch, slot, staging, bytes, crc };',
       replace:
         "await this.#disk.rename(this.#path + '/.staging/' + staging, this.#path + '/part-' + padded(epoch) + '-' + slot + '.jsonl'); return { epoch, slot, staging, bytes, crc };",
+    },
+  ],
+  'T7 a restart counts as another incarnation, so replayed versions differ': [
+    {
+      file: 'run/source-reader',
+      find: 'this.incarnation = mark?.incarnation ?? 0;',
+      replace: 'this.incarnation = (mark?.incarnation ?? -1) + 1;',
     },
   ],
   'T12 the directory of a renamed part file is not synced': [
@@ -90,6 +99,13 @@ export const CRASH_BUGS = {
       replace: 'groups.set(group, [stored]);',
     },
   ],
+  'T14 segments that were rewritten stay in the store': [
+    {
+      file: 'store/memory-states',
+      find: 'for (const [old] of live) batch.delete(storeKeys.segment(uid, group, old));',
+      replace: '',
+    },
+  ],
   'T21 a timer stays set when it fires': [
     {
       file: 'pipeline/timers',
@@ -100,8 +116,8 @@ export const CRASH_BUGS = {
   'T22 windows emit in the order in which their keys came': [
     {
       file: 'pipeline/window',
-      find: '.sort((left, right) => left.group - right.group || compareKeys(left.key, right.key))',
-      replace: '',
+      find: 'for (const place of keyOrder(keys)) {',
+      replace: 'for (const place of keys.keys()) {',
     },
   ],
 } as const satisfies Readonly<Record<string, readonly SourceEdit[]>>;
@@ -153,11 +169,18 @@ export const CHECKED_BUGS = {
       replace: 'if (source.uid !== uid) continue;',
     },
   ],
+  'T19 a partition that holds event time back is not named': [
+    {
+      file: 'run/local-engine',
+      find: 'heldBackBy: stale?.origin ?? null',
+      replace: 'heldBackBy: null',
+    },
+  ],
   'T25 a full disk ends the run': [
     {
-      file: 'run/run',
-      find: "const mayHelp = error?.retryable === true && error.outcome !== 'unknown';",
-      replace: "const mayHelp = error?.code === 'unavailable';",
+      file: 'run/source-reader',
+      find: 'if (!(thrown instanceof SynclineError) || !thrown.retryable) return false;',
+      replace: 'return false;',
     },
   ],
   'T28 numbers above 2^53 are taken for versions': [
@@ -187,6 +210,13 @@ export const CHECKED_BUGS = {
       replace: 'if (stored !== undefined) return stored;',
     },
   ],
+  'T14 no key group is ever rewritten': [
+    {
+      file: 'store/memory-states',
+      find: 'const { segmentsMergeAt, segmentsMax } = streamsLimits;',
+      replace: 'return false; const { segmentsMergeAt, segmentsMax } = streamsLimits;',
+    },
+  ],
   'T16 a fence is not compared': [
     { file: 'ends/end-error', find: 'if (isOlder || isCopy) throw', replace: 'if (false) throw' },
   ],
@@ -212,7 +242,130 @@ export const CHECKED_BUGS = {
   ],
 } as const satisfies Readonly<Record<string, readonly SourceEdit[]>>;
 
+/** Found by failing every sync of a pipeline once. */
+export const SYNC_BUGS = {
+  'T13 output is given up although its epoch may be durable': [
+    {
+      file: 'run/run',
+      find: 'if (inFlight?.checkpoint.isIssued === false)',
+      replace: 'if (inFlight !== undefined)',
+    },
+  ],
+  'T13 a run goes on after a failed sync': [
+    {
+      file: 'run/source-reader',
+      find: 'if (!(thrown instanceof SynclineError) || !thrown.retryable) return false;',
+      replace: 'if (!(thrown instanceof SynclineError)) return false;',
+    },
+  ],
+} as const satisfies Readonly<Record<string, readonly SourceEdit[]>>;
+
+/** Found by ending a run at every step, by its signal and by `stop()`. */
+export const STOP_BUGS = {
+  'T27 an aborted run keeps its directory': [
+    { file: 'run/run', find: 'await this.#deps.close();', replace: '' },
+  ],
+  'T27 an aborted run does not wait for a checkpoint in flight': [
+    {
+      file: 'run/run',
+      find: 'await this.#inFlight?.done; const failure = this.#failure;',
+      replace: 'const failure = this.#failure;',
+    },
+  ],
+} as const satisfies Readonly<Record<string, readonly SourceEdit[]>>;
+
+/** Found by the checks in faults.sim.test.ts. */
+export const FAULT_BUGS = {
+  'T15 a process that lost its store to another one commits': [
+    {
+      file: 'run/recovery',
+      find: "throw new SynclineError( 'fenced',",
+      replace: "new SynclineError( 'fenced',",
+    },
+  ],
+  'T24 clock timers follow a clock that goes back': [
+    {
+      file: 'run/topology',
+      find: 'this.clockMs = Math.max(this.clockMs, nowMs);',
+      replace: 'this.clockMs = nowMs;',
+    },
+  ],
+  'T24 the highest time seen is not stored': [
+    { file: 'run/topology', find: 'this.clockMs = deps.clockMs;', replace: 'this.clockMs = 0;' },
+  ],
+  'T24 intervals are measured with the wall clock': [
+    {
+      file: 'run/checkpoint-pace',
+      find: 'this.#clock.monotonicMs()',
+      replace: 'this.#clock.nowMs()',
+    },
+  ],
+  'T27 stop forgets what was read': [
+    {
+      file: 'run/run',
+      find: 'if (this.#pace.hasNews(session)) await this.#lastCheckpointOf(false);',
+      replace: '',
+    },
+  ],
+} as const satisfies Readonly<Record<string, readonly SourceEdit[]>>;
+
+/** Found by the reference pipeline of the workers, under lost workers, slow channels and crashes. */
+export const WORKER_BUGS = {
+  'X60 a channel that has delivered its barrier is not held back': [
+    {
+      file: 'workers/exchange',
+      find: 'if (channel === undefined || channel.barrier !== undefined) continue;',
+      replace: 'if (channel === undefined) continue;',
+    },
+  ],
+  'T18 credit is never given back': [
+    {
+      file: 'workers/exchange',
+      find: 'channel.credit += batches;',
+      replace: '',
+    },
+  ],
+  'T18 sources do not wait for those that fall behind': [
+    {
+      file: 'workers/exchange',
+      find: "channel.waiting.length > 0 || (frame.kind === 'items' && channel.credit === 0)",
+      replace: 'false',
+    },
+  ],
+  'T8 keys have another owner after the number of workers changed': [
+    {
+      file: 'workers/workers-engine',
+      find: 'each.share((group) => ownerOf(group, workers, keyGroups) === worker)',
+      replace: 'each.share((group) => ownerOf(group, 2, keyGroups) === worker)',
+    },
+  ],
+  'D8 a checkpoint is taken before every worker has answered': [
+    {
+      file: 'workers/coordinator',
+      find: 'if (wait.answers.size < this.#deps.workers) return;',
+      replace:
+        'if (wait.answers.size < this.#deps.workers - 1) return; for (let w = 0; w < this.#deps.workers; w += 1) if (!wait.answers.has(w)) wait.answers.set(w, wait.answers.values().next().value);',
+    },
+  ],
+  'D9 the keys of a lost worker are forgotten': [
+    {
+      file: 'workers/workers-engine',
+      find: 'groups: each.share(',
+      replace: 'groups: worker === 1 ? new Map() : each.share(',
+    },
+  ],
+} as const satisfies Readonly<Record<string, readonly SourceEdit[]>>;
+
 export async function loadStreams(bug: string, edits: readonly SourceEdit[]): Promise<StreamsCode> {
+  return (await load('index', bug, edits)) as StreamsCode;
+}
+
+/** Runs workers in a simulation. */
+export async function loadWorkers(bug: string, edits: readonly SourceEdit[]): Promise<WorkersCode> {
+  return (await load('testing', bug, edits)) as WorkersCode;
+}
+
+async function load(entry: string, bug: string, edits: readonly SourceEdit[]): Promise<unknown> {
   const name = bug.replaceAll(/[^a-zA-Z0-9]+/g, '-');
-  return (await loadEdited({ folder: 'streams', entry: 'index', bug: name, edits })) as StreamsCode;
+  return await loadEdited({ folder: 'streams', entry, bug: name, edits });
 }

@@ -1,4 +1,4 @@
-// Bugs of the service's clock: decay that follows wall time, and a wall clock that is a window late.
+// Bugs in the service's clock: decay that follows wall time, and a wall clock that is a window late.
 import type { Clock } from '@syncline/kernel';
 import type { PlantedFairBug } from '../planted-bug.js';
 

@@ -1,5 +1,5 @@
-// Bugs of what the service writes: an acknowledgement ahead of its values, and a cell that a stream which
-// was behind is never told of.
+// Bugs in what the service writes: an acknowledgement before its values, and a cell that is never sent to a stream
+// that had fallen behind.
 import type { Cells, StreamSink, SyncResponse } from '@syncline/fair';
 import { decodeSyncResponse, encodeSyncResponse } from '@syncline/fair/testing';
 import type { PlantedFairBug } from '../planted-bug.js';
@@ -54,7 +54,7 @@ class LostMarkSink implements StreamSink {
   }
 }
 
-/** The cells behind the first `dropped`. */
+/** The cells after the first `dropped`. */
 function without(cells: Cells, dropped: number): Cells {
   return {
     count: cells.count - dropped,

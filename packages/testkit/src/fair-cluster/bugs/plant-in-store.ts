@@ -1,4 +1,4 @@
-// Bugs of the store: one that forgets which changes it has seen.
+// Bugs in the store: it forgets which changes it has already applied.
 import type { FairStore } from '@syncline/fair';
 import type { PlantedFairBug } from '../planted-bug.js';
 

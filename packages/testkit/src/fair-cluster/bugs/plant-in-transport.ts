@@ -1,8 +1,8 @@
-// Bugs of the client, planted in what it sends and hears.
+// Bugs in the client, planted in what it sends and receives.
 //
-// `fair-blind-overwrite`: every value seems to acknowledge what is in flight, so it is taken as it is.
-// `fair-pending-kept`: the round in flight follows the view that contains it, under numbers of its own. To
-// make room for those, the numbers of the client are spread out on the way, and acknowledgements brought back.
+// `fair-blind-overwrite`: every value seems to acknowledge what is in flight, so it is used unchanged.
+// `fair-pending-kept`: the round in flight follows the view that contains it, under numbers of its own. To make room
+// for those, the client's numbers are spread out in transit, and acknowledgements mapped back.
 import type { CellDeltas, StateTransport, SyncRequest, SyncResponse } from '@syncline/fair';
 import type { PlantedFairBug } from '../planted-bug.js';
 

@@ -1,6 +1,6 @@
-// F6  An acknowledgement never comes before the values that include its change: for each change of a stream,
-// every cell that it left above 0 was told on this stream since. A seed that has grown too old is told of no
-// more; with a service whose wall clock was set that may end again, so from then on nothing is checked.
+// F6  An acknowledgement never arrives before the values that include its change: for each change of a stream,
+// every cell that it left above 0 was sent on this stream since. A seed that is too old is no longer sent; if
+// the wall clock of the service was set it may become current again, so from then on nothing is checked.
 import type { Applied, SyncResponse } from '@syncline/fair';
 import { assert } from '@syncline/kernel';
 import { listCells } from '../cell-model.js';
@@ -20,8 +20,8 @@ export class AcksFollowValues {
     this.#owed.push({ seed, seq, cells: ids });
   }
 
-  /** `isLive`: a seed that grew too old meanwhile is not told of, and its changes are acknowledged alone. */
-  told(response: SyncResponse, isLive: (seed: bigint) => boolean): void {
+  /** `isLive`: a seed that has become too old is not sent any more, and its changes are acknowledged without values. */
+  sent(response: SyncResponse, isLive: (seed: bigint) => boolean): void {
     const { seed, cells, ackedSeq, snapshotEnd } = response;
     for (const owed of this.#owed) {
       if (owed.seed !== seed) continue;
@@ -32,7 +32,7 @@ export class AcksFollowValues {
       if (owed.seq > ackedSeq || !isLive(owed.seed)) continue;
       assert(
         owed.cells.size === 0,
-        `F6: seq ${owed.seq} was acknowledged before cell ${[...owed.cells].join()} was told`,
+        `F6: seq ${owed.seq} was acknowledged before cell ${[...owed.cells].join()} was sent`,
       );
     }
     this.#owed = this.#owed.filter((owed) => owed.seq > ackedSeq);

@@ -1,8 +1,8 @@
-// F5, F7  What the store made of a change is what the plain model makes of it: the same folds, in the order
+// F5, F7  The store applies a change exactly as the plain model does: the same folds, in the order
 // of their arrival, with decay by the time that passed.
 import type { Applied, Namespace } from '@syncline/fair';
 import { assert } from '@syncline/kernel';
-import { type CellModel, listCells, UNTOLD_PROBABILITY } from '../cell-model.js';
+import { type CellModel, listCells, NEGLIGIBLE_PROBABILITY } from '../cell-model.js';
 
 export function checkAppliedAsModelled(
   model: CellModel,
@@ -13,8 +13,8 @@ export function checkAppliedAsModelled(
   for (const cell of listCells(cells)) {
     const expected = model.probability(namespace, seed, cell, nowMs);
     assert(
-      Math.abs(cell.probability - expected) <= UNTOLD_PROBABILITY,
-      `F5: cell ${cell.row}:${cell.column} of "${namespace.name}" is ${cell.probability} in the store, and ${expected} by its changes`,
+      Math.abs(cell.probability - expected) <= NEGLIGIBLE_PROBABILITY,
+      `F5: cell ${cell.row}:${cell.column} of "${namespace.name}" is ${cell.probability} in the store, but ${expected} according to its changes`,
     );
   }
 }

@@ -1,5 +1,5 @@
-// F5  No change is applied twice, within an epoch or over several: a client sends a round again in its own
-// epoch only, and never uses a number for other folds.
+// F5  No change is applied twice, within an epoch or over several: a client resends a round only within its
+// epoch, and never reuses a number for other folds.
 import type { ChangeId } from '@syncline/fair';
 import { assert } from '@syncline/kernel';
 

@@ -1,5 +1,5 @@
 // F7  Without outcomes for a time T, every p is what decay leaves of it after T, however often it is read and
-// wherever the wall clocks stand.
+// whatever the wall clocks show.
 import { assert } from '@syncline/kernel';
 import { fade } from '../cell-model.js';
 import type { ClientProcess } from '../client-process.js';

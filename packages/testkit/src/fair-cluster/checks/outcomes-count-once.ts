@@ -1,5 +1,5 @@
-// F5  The sum of all failures that anybody reported of a cell, in the world's own memory: what no cell of the
-// service may ever pass, whatever was sent again, uploaded or restored.
+// F5  The sum of all reported failures of a cell, recorded outside the processes: no cell of the service may
+// ever exceed it, whatever was resent, uploaded or restored.
 import { assert } from '@syncline/kernel';
 
 export class OutcomesCountOnce {
@@ -14,8 +14,8 @@ export class OutcomesCountOnce {
   }
 
   /**
-   * A view may contain outcomes twice that were in flight when they were given up, or when the service was
-   * lost: what it had said of the cell may have included them or not. Nothing is known of the cell then.
+   * A view may contain outcomes twice that were in flight when they were dropped, or when the service was lost:
+   * the service's value may or may not have included them. Then nothing is known about the cell.
    */
   excuse(tracker: string, seed: bigint, cell: number): void {
     this.#sums.set(`${tracker}/${seed}/${cell}`, Number.POSITIVE_INFINITY);

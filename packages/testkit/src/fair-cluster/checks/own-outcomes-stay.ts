@@ -1,11 +1,11 @@
-// F6  A view never lacks an outcome of its own instance. Where nobody reports successes, nothing but decay
-// lowers a cell; so a view is at least what the service ever said of the cell, with what was reported since
-// on top, less decay. A value that comes while outcomes are in flight must not hide them.
+// F6  A view never lacks an outcome of its own instance. Without reported successes only decay lowers a cell; so a
+//     view is at least any earlier value from the service plus what was reported since, minus decay. A value that
+//     arrives while outcomes are in flight must not hide them.
 //
-// An instance that gave outcomes up, was asked for its view or meets another epoch starts over: then it
-// takes what the service says. Three kinds of instances are not held to it: of those that raise their
-// outcomes while they are alone a guess is taken back; in the plain contract nobody can tell whether a value
-// contains what is in flight; and a wall clock that was set may leave a structure behind (wall-steps.ts).
+// An instance that dropped outcomes, was asked for its view, or sees a new epoch starts over from the values of the
+// service. Three kinds of instances are exempt: those that raise their outcomes while disconnected, since that
+// estimate is taken back later; those on the plain contract, where it is unknown whether a value includes what is in
+// flight; and those whose wall clock was set, which may leave a structure behind (wall-steps.ts).
 import type { ChangeRule, SyncResponse } from '@syncline/fair';
 import { assert } from '@syncline/kernel';
 import { fade, listCells } from '../cell-model.js';
@@ -13,7 +13,7 @@ import { fade, listCells } from '../cell-model.js';
 interface LeastCell {
   readonly probability: number;
   readonly atMs: number;
-  /** The longest that a value of the cell was in flight: by so much less it had decayed. */
+  /** The longest time that a value of the cell was in flight, during which it did not decay. */
   readonly delayMs: number;
 }
 
@@ -30,7 +30,7 @@ export class OwnOutcomesStay {
     this.#rule = rule;
   }
 
-  /** What was given up so far: if that grows, all may fall. */
+  /** Outcomes dropped so far: if that grows, every cell may fall. */
   dropped(count: number): void {
     if (count !== this.#droppedCount) this.#least.clear();
     this.#droppedCount = count;
@@ -44,18 +44,18 @@ export class OwnOutcomesStay {
     }
   }
 
-  told({ seed, cells, welcome }: SyncResponse, nowMs: number, toldDelayMs: number): void {
+  received({ seed, cells, welcome }: SyncResponse, nowMs: number, receivedDelayMs: number): void {
     if (welcome !== undefined) {
       if (welcome.wantView || welcome.epoch !== this.#epoch) this.#least.clear();
       this.#epoch = welcome.epoch;
     }
-    for (const { row, column, probability: told } of listCells(cells)) {
+    for (const { row, column, probability: received } of listCells(cells)) {
       const id = `${seed}/${row}:${column}`;
       const { probability, delayMs } = this.#at(id, nowMs);
       this.#least.set(id, {
-        probability: Math.max(told, probability),
+        probability: Math.max(received, probability),
         atMs: nowMs,
-        delayMs: Math.max(delayMs, toldDelayMs),
+        delayMs: Math.max(delayMs, receivedDelayMs),
       });
     }
   }

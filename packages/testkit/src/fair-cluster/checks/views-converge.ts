@@ -1,8 +1,9 @@
-// F6  When outcomes and faults have stopped, every view of a live seed is what the service holds, but for
-// the time that its last value was in flight. After wall clocks were set the check waits until nobody uses a
-// structure of that time (a service ahead has evicted it, its clients have not); then nothing is excused.
+// F6  When outcomes and faults have stopped, every view of a live seed equals what the service holds, except for the
+//     time that its last value was in flight. After wall clocks were set, the check waits until no instance uses a
+//     structure from that time (a service whose clock is ahead has evicted it, but its clients have not); after that
+//     there are no exceptions.
 import type { Namespace } from '@syncline/fair';
-import { UNTOLD_PROBABILITY } from '../cell-model.js';
+import { NEGLIGIBLE_PROBABILITY } from '../cell-model.js';
 import type { ClientProcess } from '../client-process.js';
 import { FLOW_KEYS } from '../fair-plan.js';
 import type { ServiceProcess } from '../service-process.js';
@@ -45,24 +46,28 @@ function compareFlow(
     return {
       isTouched: store.model.has(namespace, BigInt(seed), place),
       probability: store.model.probability(namespace, BigInt(seed), place, monotonicMs),
-      tolerance: 2 * UNTOLD_PROBABILITY + (ratePerSecond * delayMs) / 1000,
+      tolerance: 2 * NEGLIGIBLE_PROBABILITY + (ratePerSecond * delayMs) / 1000,
     };
   });
-  // The plain contract tells of cells that were touched; of others a client knows its own outcomes alone.
+  // The plain contract only sends touched cells; for the others a client only knows its own outcomes.
   const isKnown = (isTouched: boolean) => tracker !== '' || isTouched;
   return {
     differs(level: number, probability: number): string | undefined {
       const cell = held[level];
       if (cell === undefined || !isKnown(cell.isTouched)) return undefined;
       const isEqual = Math.abs(cell.probability - probability) <= cell.tolerance;
-      return isEqual ? undefined : `${probability} at level ${level}, ${cell.probability} held`;
+      return isEqual
+        ? undefined
+        : `${probability} at level ${level}, but the service holds ${cell.probability}`;
     },
     lowestDiffers(probability: number): string | undefined {
       if (!held.every(({ isTouched }) => isKnown(isTouched))) return undefined;
       const lowest = Math.min(...held.map((cell) => cell.probability));
       const tolerance = Math.max(...held.map((cell) => cell.tolerance));
       const isEqual = Math.abs(lowest - probability) <= tolerance;
-      return isEqual ? undefined : `${probability} at the lowest level, ${lowest} held`;
+      return isEqual
+        ? undefined
+        : `${probability} at the lowest level, but the service holds ${lowest}`;
     },
   };
 }

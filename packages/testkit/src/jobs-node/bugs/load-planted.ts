@@ -1,4 +1,4 @@
-// The code under test: the real one, or a copy of it with a bug, loaded once per bug.
+// The code under test: the real code, or a copy of it with a bug, loaded once per bug.
 import { createJobManager, createJobReader, openEmbeddedJobStore } from '@syncline/jobs';
 import { loadEdited } from '../../simulation/load-edited.js';
 import { type PlantedJobsBug, SOURCE_EDITS } from './planted-bug.js';

@@ -1,4 +1,4 @@
-// Bugs that the job store and its managers can be given, one at a time, to prove that the simulation finds them.
+// Bugs that can be planted in the job store and its managers, one at a time, to prove that the simulation finds them.
 // None is in the code under test: each is an edit of the text of a module, which is loaded beside the real one.
 import type { SourceEdit } from '../../simulation/load-edited.js';
 
@@ -8,7 +8,7 @@ const ADAPTER = 'embedded/embedded-adapter';
 const SET_STATE = 'core/decide-set-state';
 
 export const SOURCE_EDITS = {
-  /** Subscribers get a change when it is handed to the disk. */
+  /** Subscribers receive a change as soon as it is handed to the disk. */
   'jobs-publish-before-sync': [
     {
       file: COMMITS,
@@ -31,16 +31,16 @@ export const SOURCE_EDITS = {
         await storing;`,
     },
   ],
-  /** Answers leave when their batch is handed to the disk. */
+  /** Replies are sent as soon as their batch is handed to the disk. */
   'jobs-ack-before-sync': [
     {
       file: COMMITS,
       find: 'return batch.toCommit();',
       replace:
-        'const commit = batch.toCommit(); for (const request of taken) request.done(); return commit;',
+        'const commit = batch.toCommit(); for (const call of taken) call.done(); return commit;',
     },
   ],
-  /** A batch with a synced write in it is only buffered. */
+  /** A batch that contains a synced write is only buffered. */
   'jobs-synced-as-buffered': [
     {
       file: ADAPTER,
@@ -52,8 +52,8 @@ export const SOURCE_EDITS = {
   'jobs-epoch-not-durable': [
     {
       file: WRITES,
-      find: 'staged?.stage(decision); batch.requireSynced(); return decision.lease;',
-      replace: 'staged?.stage(decision); return decision.lease;',
+      find: 'staged?.stage(decision); batch.requireSynced();',
+      replace: "staged?.stage(decision); if (!('lease' in decision)) batch.requireSynced();",
     },
     {
       file: 'engine/leases',
@@ -65,24 +65,24 @@ export const SOURCE_EDITS = {
   'jobs-event-id-forgotten': [
     { file: SET_STATE, find: 'recent: remembered(latest, cell)', replace: 'recent: []' },
   ],
-  /** Whoever claimed the task once may write for ever. */
+  /** Anyone who has ever claimed the task may keep writing. */
   'jobs-fence-skipped': [
     {
       file: SET_STATE,
-      find: 'tombstoneRefusal(job) ?? fenceRefusal(job, task, write)',
-      replace: 'tombstoneRefusal(job)',
+      find: 'checkFence(job, task, write);',
+      replace: '',
     },
   ],
   /** A manager sends each attempt of a write under a new event id. */
   'jobs-new-event-id': [
     {
-      file: 'manager/state-writer',
-      find: 'return await store.setState(write, options);',
+      file: 'manager/open-manager',
+      find: 'store.setState(write, { ...options, observer })',
       replace:
-        "return await store.setState({ ...write, eventId: Buffer.from(this.#access.random.bytes(16)).toString('hex') }, options);",
+        "store.setState({ ...write, eventId: Buffer.from(this.#access.random.bytes(16)).toString('hex') }, { ...options, observer })",
     },
   ],
-  /** The record of the latest state of a key leaves the log. */
+  /** The record of a key's latest state is removed from the log. */
   'jobs-compaction-drops-latest': [
     {
       file: 'engine/compaction',
@@ -91,19 +91,19 @@ export const SOURCE_EDITS = {
         "return staged.latestRevision(change) >= change.revision + (change.kind === 'state' ? 0 : 1);",
     },
   ],
-  /** A record is removed for good although what replaced it is only buffered. */
+  /** A record is removed although the one that replaced it is only buffered. */
   'jobs-compaction-not-secured': [
-    { file: ADAPTER, find: 'if (!cell.isBuffered) continue;', replace: 'continue;' },
+    { file: ADAPTER, find: 'if (!this.#hasBufferedMark ||', replace: 'if (true ||' },
   ],
-  /** Who resumes behind what was compacted gets what is left, as if it were all. */
-  'jobs-gap-not-told': [
+  /** A subscriber that resumes before the compaction point gets what is left, as if it were complete. */
+  'jobs-gap-not-reported': [
     {
       file: 'embedded/embedded-view',
       find: 'this.compactedTo = deps.job.head.compactedTo;',
       replace: 'this.compactedTo = 0;',
     },
   ],
-  /** A resume begins one change too late. */
+  /** A resumed subscription starts one change too late. */
   'jobs-resume-off-by-one': [
     {
       file: 'engine/job-feed',
@@ -112,7 +112,7 @@ export const SOURCE_EDITS = {
         "after: isReplaying ? revision : Math.min(revision + 1, this.#deps.source.revision()), seen: isReplaying ? 'replay' : 'all'",
     },
   ],
-  /** Renewals are answered and have no effect. */
+  /** Renewals are acknowledged but have no effect. */
   'jobs-renewal-ignored': [
     {
       file: WRITES,
@@ -120,7 +120,7 @@ export const SOURCE_EDITS = {
       replace: '',
     },
   ],
-  /** A renewal gives half of the time that it should. */
+  /** A renewal extends the lease by only half of its ttl. */
   'jobs-lost-too-early': [
     {
       file: 'engine/lease-watch',
@@ -128,7 +128,7 @@ export const SOURCE_EDITS = {
       replace: 'entry.deadlineMs = this.#uptimeMs() + entry.ttlMs / 2;',
     },
   ],
-  /** Leases that were held before a restart are never lost. */
+  /** Leases held before a restart never expire. */
   'jobs-start-forgets-leases': [
     {
       file: 'engine/leases',
@@ -136,7 +136,7 @@ export const SOURCE_EDITS = {
       replace: '',
     },
   ],
-  /** After a loss of buffered writes old cursors are taken for good. */
+  /** Old cursors are still accepted after buffered writes were lost. */
   'jobs-buffered-cursors-not-reset': [
     {
       file: 'embedded/embedded-start',
@@ -144,25 +144,29 @@ export const SOURCE_EDITS = {
       replace: 'generation: stored.generation',
     },
   ],
-  /** That there are buffered writes is itself only buffered. */
+  /** The marker that there are buffered writes is itself only buffered. */
   'jobs-buffered-mark-not-synced': [
     { file: ADAPTER, find: 'isSynced ||= marksBuffered;', replace: '' },
   ],
-  /** A stop in order takes buffered writes for durable. */
+  /** A clean stop treats buffered writes as durable. */
   'jobs-stop-trusts-buffered': [{ file: ADAPTER, find: 'await storage.secure();', replace: '' }],
-  /** The time of a change is that of the clock, which steps. */
+  /** A change is stamped with the wall clock, which can step back. */
   'jobs-timestamp-falls': [
     {
-      file: 'core/next-change',
+      file: 'core/rows',
       find: 'Math.max(head.timestampMs, Math.floor(nowMs))',
       replace: 'Math.floor(nowMs)',
     },
   ],
-  /** The cells of a deleted job stay. */
+  /** The cells of a deleted job are not removed. */
   'jobs-delete-leaves-rows': [
-    { file: 'embedded/deletions', find: 'KeyKind.log, KeyKind.cell,', replace: 'KeyKind.log,' },
+    {
+      file: 'embedded/embedded-start',
+      find: 'KeyKind.log, KeyKind.cell,',
+      replace: 'KeyKind.log,',
+    },
   ],
-  /** Whoever finds a job that is there gets the number of tasks that it asked for. */
+  /** Creating a job that exists returns the number of tasks that was asked for. */
   'jobs-tasks-as-asked': [
     {
       file: WRITES,

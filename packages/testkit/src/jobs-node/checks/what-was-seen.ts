@@ -1,9 +1,9 @@
-// Looks at a whole run when it is over: every stream that somebody has followed, every page that was read, and
-// the commits that all of them together tell of.
+// Checks a whole run after it has ended: every stream that was followed, every page that was read, and the commits
+// that all of them together show.
 //
-// J1   Versions of a key rise by one, wherever all that lies between is known.
-// J2   No write of a manager is applied twice, though it may be sent often.
-// J5 to J11, J16  As the checkers of `@syncline/jobs/testing` say, for each follower and its scope.
+// J1   Versions of a key increase by one, wherever everything in between is known.
+// J2   No write of a manager is applied twice, however often it is sent.
+// J5 to J11, J16  As defined by the checkers of `@syncline/jobs/testing`, for each follower and its scope.
 // J8   A page is the fold of the commits at its revision.
 import { isDeepStrictEqual } from 'node:util';
 import { jobsLimits, type Scope, type State } from '@syncline/jobs';
@@ -15,7 +15,7 @@ export function checkWhatWasSeen(history: JobsHistory): void {
   history.learnAnswers();
   const { log } = history;
   const problems = [
-    ...checkCommitted(log, { mayMiss: true }),
+    ...checkCommitted(log, { mayMiss: true, history: 'all' }),
     ...log.incarnations.flatMap((past) => checkVersions(history, past)),
     ...checkPages(history),
   ];
@@ -69,7 +69,9 @@ function checkPages(history: JobsHistory): readonly string[] {
       const expected = foldAt(history, { past, scope, revision: page.revision });
       if (isDeepStrictEqual(page.states, expected)) return [];
       const shown = page.states.map(({ taskId, tag, version }) => `${taskId}/${tag} ${version}`);
-      return [`J8: the page at ${page.revision} of ${past} is not the store: ${shown.join(', ')}`];
+      return [
+        `J8: the page at ${page.revision} of ${past} differs from the store: ${shown.join(', ')}`,
+      ];
     }),
   );
 }

@@ -1,4 +1,4 @@
-// Every fault there is, for workloads that must survive all of them.
+// All faults, for workloads that must survive every one of them.
 import type { Workload } from '../workload.js';
 import { clockSteps } from './clock-steps.js';
 import { crashes } from './crashes.js';

@@ -1,4 +1,4 @@
-// Clocks that are set forth and back, and that run too fast or too slow.
+// Clocks that are set forward and back, and that run too fast or too slow.
 import type { Workload } from '../workload.js';
 import { pauseBetween, pickTarget } from './fault-pace.js';
 

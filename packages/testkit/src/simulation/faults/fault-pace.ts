@@ -1,8 +1,8 @@
-// How faults wait: for a time drawn from a range, or until the faults shall end.
+// How faults wait: for a time drawn from a range, or until the faults are to stop.
 import type { SimNode } from '@syncline/kernel/testing';
 import type { WorkloadContext } from '../workload.js';
 
-/** False once the faults shall end. Short times are as likely as long ones, by order of magnitude. */
+/** False once the faults are to stop. Short times are as likely as long ones, by order of magnitude. */
 export async function pauseBetween(
   { simulation, random }: WorkloadContext,
   [fromMs, toMs]: readonly [number, number],
@@ -10,7 +10,7 @@ export async function pauseBetween(
 ): Promise<boolean> {
   if (signal.aborted) return false;
   const ms = fromMs * (toMs / fromMs) ** random.float();
-  await simulation.clock.sleep(ms, signal).catch(() => {}); // the signal ends the wait, and no more
+  await simulation.clock.sleep(ms, signal).catch(() => {}); // the signal only ends the wait
   return !signal.aborted;
 }
 
@@ -18,7 +18,7 @@ export function pickTarget({ targets, random }: WorkloadContext): SimNode | unde
   return targets[Math.floor(random.float() * targets.length)];
 }
 
-/** One machine, or now and then all of them. */
+/** One machine, or occasionally all of them. */
 export function pickVictims(context: WorkloadContext, allProbability: number): readonly SimNode[] {
   const victim = pickTarget(context);
   const isAll = context.random.float() < allProbability;

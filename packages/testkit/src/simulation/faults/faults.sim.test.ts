@@ -1,4 +1,4 @@
-// Each fault does what its name says, and undoes it when the faults shall end.
+// Each fault does what its name says, and undoes it when the faults are to stop.
 import { SeededDiskPlan, type SimNode, Simulation } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
 import type { WorkloadContext } from '../workload.js';
@@ -7,7 +7,7 @@ import { allFaults } from './all-faults.js';
 const RUN_MS = 120_000;
 const SAMPLE_MS = 20;
 
-/** What shows that a fault is at work. */
+/** How to see that a fault is active. */
 const signs: Readonly<Record<string, (nodes: readonly SimNode[], world: Simulation) => boolean>> = {
   'clock-steps': ([node], { clock }) => Math.abs((node?.clock.wallMs() ?? 0) - clock.nowMs()) > 5,
   crashes: (nodes) => nodes.some(({ state }) => state === 'down'),

@@ -1,4 +1,4 @@
-// Disks that run full and get room again.
+// Disks that fill up and get free space again.
 import type { Workload } from '../workload.js';
 import { pauseBetween, pickTarget } from './fault-pace.js';
 

@@ -1,4 +1,4 @@
-// Takes the power from machines: what was not synced may be gone, and their peers are not told.
+// Cuts the power of machines: what was not synced may be gone, and their peers are not notified.
 import type { Workload } from '../workload.js';
 import { pauseBetween, pickVictims } from './fault-pace.js';
 

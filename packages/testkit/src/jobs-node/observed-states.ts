@@ -1,7 +1,7 @@
-// What clients were told about states, over all lives of the store: by answers, reads and events alike.
+// What clients were shown of states, across all restarts of the store: in replies, reads and events.
 //
 // J2  One event id makes one version, as long as it is among the last 8 of its key.
-// J3  What was told survives a kill; what was told and had asked for `synced` survives a loss of power.
+// J3  What was shown survives a kill; if it was written as `synced`, it also survives a power loss.
 import { isDeepStrictEqual } from 'node:util';
 import { jobsLimits, type State, type StateWrite } from '@syncline/jobs';
 import { assert, type Durability } from '@syncline/kernel';
@@ -10,18 +10,18 @@ export type LifeEnd = 'kill' | 'power';
 
 interface Latest {
   readonly state: State;
-  /** The latest that no loss of power may take. */
+  /** The latest one that must survive a power loss. */
   readonly synced: State | undefined;
 }
 
-export class ToldStates {
+export class ObservedStates {
   /** By event id. */
   readonly #writes = new Map<string, StateWrite>();
   readonly #places = new Map<string, State>();
   /** By incarnation, then by key. */
   readonly #latest = new Map<string, Map<string, Latest>>();
 
-  /** It reaches the store, perhaps not for the first time. */
+  /** The write reaches the store, perhaps not for the first time. */
   sent(write: StateWrite): void {
     this.#writes.set(write.eventId, write);
   }
@@ -30,7 +30,7 @@ export class ToldStates {
     return this.#writes.get(eventId)?.durability ?? 'synced';
   }
 
-  told(incarnation: string, state: State): void {
+  observed(incarnation: string, state: State): void {
     this.#checkWritten(incarnation, state);
     this.#checkPlace(state);
     const keys = this.#latest.get(incarnation) ?? new Map<string, Latest>();
@@ -41,7 +41,7 @@ export class ToldStates {
     keys.set(keyOf(state), { state: later(state, known?.state), synced });
   }
 
-  /** What a new process has found of a job. */
+  /** What a new process has found for a job. */
   recover(incarnation: string, states: readonly State[], end: LifeEnd): void {
     const found = new Map(states.map((state) => [keyOf(state), state]));
     for (const state of states) this.#checkWritten(incarnation, state);
@@ -52,10 +52,10 @@ export class ToldStates {
       const version = there?.version ?? 0;
       assert(
         safe === undefined || version >= safe.version,
-        `J3: ${key} of job ${incarnation} was told at version ${safe?.version}, a ${end} left ${version}`,
+        `J3: ${key} of job ${incarnation} was shown at version ${safe?.version}, but is at ${version} after: ${end}`,
       );
       const isSame = safe?.version !== version || isDeepStrictEqual(safe, there);
-      assert(isSame, `J3: version ${version} of ${key} has changed over a ${end}`);
+      assert(isSame, `J3: version ${version} of ${key} has changed after: ${end}`);
       if (version >= state.version) continue;
       if (there) keys.set(key, { state: there, synced });
       else keys.delete(key);
@@ -81,7 +81,7 @@ export class ToldStates {
           message: write.message,
         },
       );
-    assert(isIt, `J8: nobody has written ${keyOf(state)} version ${state.version} as it is shown`);
+    assert(isIt, `J8: ${keyOf(state)} version ${state.version} was never written as it is shown`);
   }
 
   #checkPlace(state: State): void {
@@ -95,7 +95,7 @@ export class ToldStates {
     this.#places.set(eventId, later(state, earlier));
   }
 
-  /** What a loss of power took was never there: its event ids make new versions. */
+  /** What a power loss took never existed: its event ids make new versions. */
   #forgetBuffered(incarnation: string): void {
     for (const { eventId, durability, incarnation: own } of this.#writes.values()) {
       if (own === incarnation && durability === 'buffered') this.#places.delete(eventId);

@@ -1,5 +1,5 @@
-// The store of a life, as it is, with a history that hears all it says: at the moment at which a client could
-// hear it, and before any link can lose it.
+// The store of one process, unchanged, with a history that records everything it reports: at the moment at which a
+// client could receive it, and before any link can lose it.
 import type {
   CallOptions,
   JobEvent,
@@ -28,7 +28,7 @@ import {
 } from './jobs-history.js';
 import type { LeaseTimes } from './lease-times.js';
 
-export interface ToldStoreDeps {
+export interface ObservedStoreDeps {
   readonly inner: JobStore;
   readonly clock: Clock;
   readonly history: JobsHistory;
@@ -37,10 +37,10 @@ export interface ToldStoreDeps {
   readonly probe: (name: string) => void;
 }
 
-export class ToldStore implements JobStore {
-  readonly #deps: ToldStoreDeps;
+export class ObservedStore implements JobStore {
+  readonly #deps: ObservedStoreDeps;
 
-  constructor(deps: ToldStoreDeps) {
+  constructor(deps: ObservedStoreDeps) {
     this.#deps = deps;
   }
 
@@ -52,7 +52,7 @@ export class ToldStore implements JobStore {
     const { inner, history, life } = this.#deps;
     const answer = await inner.createJob(spec, call);
     const { job, created } = answer;
-    this.#told(job);
+    this.#observe(job);
     history.jobs.answered(job);
     if (created) {
       history.jobs.created(job);
@@ -63,7 +63,7 @@ export class ToldStore implements JobStore {
 
   async getJob(jobId: string, call?: CallOptions): Promise<JobInfo | undefined> {
     const job = await this.#deps.inner.getJob(jobId, call);
-    if (job) this.#told(job);
+    if (job) this.#observe(job);
     return job;
   }
 
@@ -77,7 +77,7 @@ export class ToldStore implements JobStore {
 
   async markJobDeleted(jobId: string, call?: CallOptions): Promise<JobInfo> {
     const job = await this.#deps.inner.markJobDeleted(jobId, call);
-    this.#told(job); // marking twice answers with a later revision
+    this.#observe(job); // marking it again returns a later revision
     return job;
   }
 
@@ -98,7 +98,7 @@ export class ToldStore implements JobStore {
     const fence = history.jobs.fence(request.jobId, request);
     const askedMs = clock.monotonicMs();
     const lease = await inner.lease(request, call);
-    history.records.told(incarnation, lease.revision, 'synced');
+    history.records.observed(incarnation, lease.revision, 'synced');
     if (action === 'claim') history.jobs.claimed(incarnation, lease);
     else history.jobs.passed(fence, request);
     if (lease.state === 'held') leases.renewed(incarnation, lease, askedMs);
@@ -114,7 +114,7 @@ export class ToldStore implements JobStore {
     const askedMs = clock.monotonicMs();
     const result = await inner.setState(write, call);
     const state = result.applied ? result.state : result.current;
-    this.#toldState(incarnation, state);
+    this.#observeState(incarnation, state);
     if (!result.applied) return result;
     life.answers.push({ incarnation, said: { state } });
     if (result.duplicate) {
@@ -134,7 +134,7 @@ export class ToldStore implements JobStore {
   ): Promise<StatePage> {
     const { inner, life } = this.#deps;
     const read = await inner.listStates(jobId, scope, page, call);
-    for (const state of read.states) this.#toldState(read.incarnation, state);
+    for (const state of read.states) this.#observeState(read.incarnation, state);
     if (page.afterRevision === 0 && !read.more) life.pages.push({ scope, page: read });
     return read;
   }
@@ -187,27 +187,27 @@ export class ToldStore implements JobStore {
     return this.close();
   }
 
-  /** Its revision is the last of the job, whatever that was. */
-  #told(job: JobInfo): void {
+  /** Its revision is the last of the job, whatever made it. */
+  #observe(job: JobInfo): void {
     const { history } = this.#deps;
-    history.records.told(job.incarnation, job.revision, 'buffered');
-    history.jobs.told(job);
+    history.records.observed(job.incarnation, job.revision, 'buffered');
+    history.jobs.observed(job);
   }
 
-  /** Its revision is its own. */
+  /** Its revision is that of the metadata. */
   #metadata(job: JobInfo): JobInfo {
     const { history, life } = this.#deps;
-    history.records.told(job.incarnation, job.revision, 'synced');
+    history.records.observed(job.incarnation, job.revision, 'synced');
     history.jobs.metadata(job);
     life.answers.push({ incarnation: job.incarnation, said: { job } });
     return job;
   }
 
-  #toldState(incarnation: string, state: State): void {
+  #observeState(incarnation: string, state: State): void {
     const { records, states } = this.#deps.history;
     if (state.version === 0) return; // a cell that was never written
-    records.told(incarnation, state.revision, states.durabilityOf(state));
-    states.told(incarnation, state);
+    records.observed(incarnation, state.revision, states.durabilityOf(state));
+    states.observed(incarnation, state);
   }
 
   #hear(event: JobEvent): void {
@@ -220,22 +220,22 @@ export class ToldStore implements JobStore {
     switch (event.kind) {
       case 'snapshot':
       case 'change':
-        this.#toldState(incarnation, event.state);
+        this.#observeState(incarnation, event.state);
         return;
       case 'lease':
-        history.records.told(incarnation, event.lease.revision, 'synced');
+        history.records.observed(incarnation, event.lease.revision, 'synced');
         history.jobs.lease(incarnation, event.lease);
         if (event.lease.state !== 'lost') return;
         probe('jobs/lost');
         leases.lost(incarnation, event.lease);
         return;
       case 'job':
-        history.records.told(incarnation, event.job.revision, 'synced');
+        history.records.observed(incarnation, event.job.revision, 'synced');
         history.jobs.metadata(event.job);
         return;
       case 'synced':
       case 'live':
-        history.records.told(incarnation, event.revision, 'buffered');
+        history.records.observed(incarnation, event.revision, 'buffered');
     }
   }
 }

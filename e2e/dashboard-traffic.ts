@@ -1,4 +1,4 @@
-// Live data of every kind on a real cluster, for a browser to look at: traffic goes on until it is disposed.
+// Live data of every kind on a real cluster, for a browser to display: traffic continues until it is disposed of.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createFairTracker, type FairTracker } from '@syncline/fair';
 import { grpcRemote } from '@syncline/fair/grpc';
@@ -17,7 +17,7 @@ export const HOSTILE = {
   control: 'bell\u0007\u0000null\u001b[31mred',
 } as const;
 
-export class DashboardWorld implements AsyncDisposable {
+export class DashboardTraffic implements AsyncDisposable {
   readonly #node: ClusterNode;
   readonly #redis: Redis;
   readonly #store: JobStore;
@@ -41,12 +41,12 @@ export class DashboardWorld implements AsyncDisposable {
     );
   }
 
-  static async start(node: ClusterNode): Promise<DashboardWorld> {
-    const world = new DashboardWorld(node);
-    await world.#createJob('nightly', 24, ['ingest', 'parse', 'report']);
-    await world.#createJob('hostile', 3, [HOSTILE.markup, HOSTILE.reordered, 'plain']);
+  static async start(node: ClusterNode): Promise<DashboardTraffic> {
+    const traffic = new DashboardTraffic(node);
+    await traffic.#createJob('nightly', 24, ['ingest', 'parse', 'report']);
+    await traffic.#createJob('hostile', 3, [HOSTILE.markup, HOSTILE.reordered, 'plain']);
     for (const tag of [HOSTILE.markup, HOSTILE.reordered])
-      await world.write(
+      await traffic.write(
         'hostile',
         0,
         tag,
@@ -54,13 +54,13 @@ export class DashboardWorld implements AsyncDisposable {
         `${HOSTILE.markup} ${HOSTILE.reordered}`,
       );
     const { markup, reordered, long, control } = HOSTILE;
-    await world.#redis.sadd(markup, markup, reordered, long, control);
-    await world.#redis.sadd(control, 'a');
-    await world.#redis.sadd(Buffer.from([0xff, 0x00, 0xfe]), 'binary');
-    await world.#redis.sadd('fruits', ...Array.from({ length: 250 }, (_, at) => `fruit-${at}`));
-    await world.report(markup, { state: 'running', error: markup, heldBackBy: reordered });
-    world.#running = world.#run();
-    return world;
+    await traffic.#redis.sadd(markup, markup, reordered, long, control);
+    await traffic.#redis.sadd(control, 'a');
+    await traffic.#redis.sadd(Buffer.from([0xff, 0x00, 0xfe]), 'binary');
+    await traffic.#redis.sadd('fruits', ...Array.from({ length: 250 }, (_, at) => `fruit-${at}`));
+    await traffic.report(markup, { state: 'running', error: markup, heldBackBy: reordered });
+    traffic.#running = traffic.#run();
+    return traffic;
   }
 
   /** Writes one state, whatever epoch the task is at. */
@@ -130,7 +130,7 @@ export class DashboardWorld implements AsyncDisposable {
 
   async #run(): Promise<void> {
     for (; !this.#stop.signal.aborted; this.#round += 1) {
-      await this.#tick().catch(() => undefined); // the server is away
+      await this.#tick().catch(() => undefined); // the server is down
       await sleep(TICK_MS);
     }
   }

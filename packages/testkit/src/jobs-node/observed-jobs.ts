@@ -1,19 +1,19 @@
-// What clients were told about jobs and leases, over all lives of the store.
+// What clients were shown about jobs and leases, across all restarts of the store.
 //
-// J3   No epoch is given twice, a claim that was answered is never undone, a deleted job does not come back.
-// J13  After a claim of epoch e + 1 no write or renewal of epoch ≤ e passes, nor one of an earlier incarnation.
-// J15  All creators of an incarnation see one number of tasks, and one of them has created it.
+// J3   No epoch is assigned twice, an acknowledged claim is never undone, a deleted job does not come back.
+// J13  After a claim of epoch e + 1 no write or renewal of epoch ≤ e is accepted, nor one of an earlier incarnation.
+// J15  All creators of an incarnation see the same number of tasks, and exactly one of them created it.
 import type { JobInfo, TaskLease } from '@syncline/jobs';
 import { assert } from '@syncline/kernel';
 
-interface ToldJob {
+interface ObservedJob {
   readonly jobId: string;
   readonly numTasks: number;
-  /** The latest change of the metadata. */
+  /** The latest metadata seen. */
   metadataRevision: number;
   readonly epochs: Map<number, number>;
   isCreated: boolean;
-  /** Its deletion was asked for: it may be gone. */
+  /** Its deletion was requested: it may be gone. */
   mayBeGone: boolean;
   isGone: boolean;
 }
@@ -24,19 +24,19 @@ export interface Fence {
   readonly incarnations: readonly string[];
 }
 
-export class ToldJobs {
-  /** By incarnation, in the order in which they became known. */
-  readonly #jobs = new Map<string, ToldJob>();
+export class ObservedJobs {
+  /** By incarnation, in the order in which they were first seen. */
+  readonly #jobs = new Map<string, ObservedJob>();
   readonly #claims = new Set<string>();
-  /** Deletions that are under way. */
+  /** Deletions in flight. */
   #deleting: string[] = [];
 
-  told(job: JobInfo): void {
+  observed(job: JobInfo): void {
     const { jobId, numTasks, incarnation } = job;
     const known = this.#jobs.get(incarnation);
     assert(
       known === undefined || known.numTasks === numTasks,
-      `J15: job ${incarnation} has ${known?.numTasks} tasks for one and ${numTasks} for another`,
+      `J15: job ${incarnation} has ${known?.numTasks} tasks for one client and ${numTasks} for another`,
     );
     if (known) return;
     const mayBeGone = this.#deleting.includes(jobId);
@@ -44,9 +44,9 @@ export class ToldJobs {
     this.#jobs.set(incarnation, { jobId, numTasks, epochs: new Map(), mayBeGone, ...fresh });
   }
 
-  /** The answer to a creator: the job is there. */
+  /** The reply to a creator: the job exists. */
   answered(job: JobInfo): void {
-    this.told(job);
+    this.observed(job);
     const isGone = this.#jobs.get(job.incarnation)?.isGone;
     assert(isGone === false, `J3: job ${job.incarnation} was deleted and is shown`);
   }
@@ -59,7 +59,7 @@ export class ToldJobs {
   }
 
   metadata(job: JobInfo): void {
-    this.told(job);
+    this.observed(job);
     const known = this.#jobs.get(job.incarnation);
     if (known) known.metadataRevision = Math.max(known.metadataRevision, job.revision);
   }
@@ -67,7 +67,7 @@ export class ToldJobs {
   claimed(incarnation: string, lease: TaskLease): void {
     const { taskId, epoch } = lease;
     const claim = `${incarnation}/${taskId}/${epoch}`;
-    assert(!this.#claims.has(claim), `J3: epoch ${epoch} of task ${taskId} is given twice`);
+    assert(!this.#claims.has(claim), `J3: epoch ${epoch} of task ${taskId} was assigned twice`);
     this.#claims.add(claim);
     this.lease(incarnation, lease);
   }
@@ -82,15 +82,15 @@ export class ToldJobs {
     return { incarnations, epoch: this.#jobs.get(incarnation)?.epochs.get(taskId) ?? 0 };
   }
 
-  /** A write or a renewal has passed that met this fence, or a later one. */
+  /** A write or a renewal was accepted that began with this fence, or a later one. */
   passed({ epoch, incarnations }: Fence, call: { incarnation: string; epoch: number }): void {
-    assert(call.epoch >= epoch, `J13: epoch ${call.epoch} passes after ${epoch} was claimed`);
+    assert(call.epoch >= epoch, `J13: epoch ${call.epoch} was accepted after ${epoch} was claimed`);
     const isOld = incarnations.indexOf(call.incarnation) < incarnations.length - 1;
     const isKnown = incarnations.includes(call.incarnation);
-    assert(!isKnown || !isOld, `J13: job ${call.incarnation} takes a write after its successor`);
+    assert(!isKnown || !isOld, `J13: job ${call.incarnation} accepted a write after its successor`);
   }
 
-  /** Gives what to call when it was answered. */
+  /** Returns a function to call when the deletion has been answered. */
   deleting(jobId: string): (isDeleted: boolean) => void {
     const known = this.#known(jobId);
     for (const incarnation of known) {
@@ -107,7 +107,7 @@ export class ToldJobs {
     };
   }
 
-  /** What a new process has found. Gives the incarnations that are gone. */
+  /** What a new process has found. Returns the incarnations that are gone. */
   recover(
     found: readonly { readonly job: JobInfo; readonly leases: readonly TaskLease[] }[],
   ): readonly string[] {
@@ -117,7 +117,7 @@ export class ToldJobs {
     for (const [incarnation, known] of this.#jobs) {
       const one = there.get(incarnation);
       if (known.isGone || !one) {
-        assert(known.mayBeGone, `J3: job ${incarnation} was told of and is not there any more`);
+        assert(known.mayBeGone, `J3: job ${incarnation} was shown and is gone`);
         known.isGone = true;
         gone.push(incarnation);
         assert(one === undefined, `J3: job ${incarnation} was deleted and is back`);
@@ -125,22 +125,25 @@ export class ToldJobs {
       }
       this.#checkFound(incarnation, known, one);
     }
-    for (const { job } of found) this.told(job);
+    for (const { job } of found) this.observed(job);
     return gone;
   }
 
   #checkFound(
     incarnation: string,
-    known: ToldJob,
+    known: ObservedJob,
     { job, leases }: { readonly job: JobInfo; readonly leases: readonly TaskLease[] },
   ): void {
     assert(
       job.revision >= known.metadataRevision,
-      `J3: the metadata of job ${incarnation} fell back to ${job.revision}`,
+      `J3: the metadata of job ${incarnation} went back to ${job.revision}`,
     );
     for (const [taskId, epoch] of known.epochs) {
       const left = leases.find((lease) => lease.taskId === taskId)?.epoch ?? 0;
-      assert(left >= epoch, `J3: epoch ${epoch} of task ${taskId} was given, ${left} is left`);
+      assert(
+        left >= epoch,
+        `J3: epoch ${epoch} of task ${taskId} was assigned, but ${left} is stored`,
+      );
     }
   }
 

@@ -24,20 +24,20 @@ export function benchHelp(benches: readonly Pick<AnyBench, 'name' | 'about' | 'i
   npm run bench -- --runs 15                    runs per side: ${RUNS_DEFAULT} by default,
                                                 ${RUNS_MIN} at least
 
-A value is the median of the runs. ± is half of the way from the lowest to the
-highest; in JSON, "spread" is that of the wider side, as a part of its median.
+A value is the median of the runs. ± is half the range from the lowest to the
+highest; in JSON, "spread" is that of the wider side, relative to its median.
 
 Benches:
-${benches.map(({ name, about, isLong }) => `  ${name}${isLong ? ' (only when it is named)' : ''}\n    ${about}`).join('\n')}
+${benches.map(({ name, about, isLong }) => `  ${name}${isLong ? ' (only if named with --only)' : ''}\n    ${about}`).join('\n')}
 `;
 }
 
-/** Throws an Error with one line for people. */
+/** Throws an Error with a one-line message for users. */
 export function parseBenchArguments(args: readonly string[]): BenchArguments {
   const values = parse(args);
   const runs = Number(values.runs);
   if (!Number.isInteger(runs) || runs < RUNS_MIN) {
-    throw new Error(`--runs is a whole number from ${RUNS_MIN} up, not "${values.runs}".`);
+    throw new Error(`--runs must be an integer of at least ${RUNS_MIN}, not "${values.runs}".`);
   }
   const { check, help, json, only } = values;
   return { isCheck: check, isHelp: help, isJson: json, only, runs };
@@ -57,7 +57,7 @@ function parse(args: readonly string[]) {
     }).values;
   } catch (error) {
     if (!(error instanceof Error)) throw error;
-    // Node goes on at length about values that begin with a dash.
+    // Node's own message about values that begin with a dash is long.
     throw new Error(`${error.message.split(/\.\s|\n|\.$/)[0]}.`, { cause: error });
   }
 }

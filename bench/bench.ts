@@ -1,14 +1,14 @@
-// The shape of a bench: one task, done by ours and by peers in turn, so that only ratios need be
+// The shape of a bench: one task, done by Syncline and by peers in turn, so that only ratios need to be
 // compared between machines. A slice adds a file with its benches and a line in `run.ts`.
 //
 // Most benches count what is done per second, and more is better. Some measure what something costs, such as
 // a time, and less is better. The ratio is ours over the peer's in both.
 
-/** One who does the task. The first of a bench is ours, the others are its peers. */
+/** A program that does the task. The first of a bench is Syncline, the others are its peers. */
 export interface Contestant<Subject> {
-  /** With the settings that matter. It is the `peer` of the JSON lines, so without a version. */
+  /** The name, including settings that matter. It is the `peer` of the JSON lines, so without a version. */
   readonly name: string;
-  /** Of a program or library that is not ours: `3.0.0`. */
+  /** The version of a program or library that is not ours: `3.0.0`. */
   readonly version?: string;
   open(): Promise<Subject & AsyncDisposable>;
 }
@@ -19,7 +19,7 @@ export type Bench<Subject> = RateBench<Subject> | CostBench<Subject>;
 interface RateBench<Subject> extends BenchCommon<Subject> {
   readonly better?: 'more';
   readonly unit: `${string}/s`;
-  /** One run; `round` counts from 0. It is timed. Returns how many of the unit were done. */
+  /** One run, which is timed; `round` counts from 0. Returns how many units were done. */
   run(subject: Subject, round: number): Promise<number>;
 }
 
@@ -36,9 +36,9 @@ interface BenchCommon<Subject> {
   /** What is done, with sizes and counts. */
   readonly about: string;
   readonly contestants: readonly [Contestant<Subject>, ...Contestant<Subject>[]];
-  /** A figure to stay within. It stands among the peers, as one that always reaches it. */
+  /** A bound. It is listed among the peers, as one that always reaches it. */
   readonly bound?: { readonly name: string; readonly value: number };
-  /** It takes a minute or more, so it runs only when it is named. */
+  /** It takes a minute or more, so it only runs if it is named. */
   readonly isLong?: boolean;
   /** Called once per contestant, before its first run. */
   prepare?(subject: Subject): Promise<void>;
@@ -46,7 +46,7 @@ interface BenchCommon<Subject> {
 
 export type Better = 'more' | 'less';
 
-/** A bench whose subject is nobody else's business. */
+/** A bench with its subject type hidden. */
 export interface AnyBench {
   readonly name: string;
   readonly unit: string;
@@ -78,6 +78,6 @@ export interface Comparison {
   readonly better: Better;
   /** Runs of each side. */
   readonly n: number;
-  /** Half of the way from the lowest to the highest run, as a part of the median; of the wider side. */
+  /** Half the range from the lowest to the highest run, relative to the median; of the wider side. */
   readonly spread: number;
 }

@@ -1,4 +1,5 @@
-// How long things took, counted in tenths of a millisecond: a second of a hundred thousand events costs no memory.
+// A histogram of durations in tenths of a millisecond, so that memory does not grow with a hundred thousand events a
+// second.
 const BUCKETS_PER_MS = 10;
 const BUCKETS = 60_000 * BUCKETS_PER_MS;
 
@@ -16,7 +17,7 @@ export class DelayCounts {
     this.#total += 1;
   }
 
-  /** What `part` of all do not exceed, in ms. */
+  /** The quantile `part`, in ms. */
   quantile(part: number): number {
     const wanted = Math.ceil(part * this.#total);
     let count = 0;

@@ -1,6 +1,6 @@
-// `--check`: ratios must be as good as those in `expected.json`, which is at least that where more is better
-// and at most that where less is. Values differ between machines, ratios to a peer on the same machine much
-// less; the file leaves room of about two times what was measured.
+// `--check`: ratios must be as good as those in `expected.json`, at least that where more is better and at most that
+// where less is better. Values differ between machines, ratios to a peer on the same machine much less; the file
+// leaves a margin of about a factor of two.
 import { readFile } from 'node:fs/promises';
 import type { Comparison } from './bench.js';
 
@@ -12,7 +12,7 @@ export async function readExpectedRatios(): Promise<ExpectedRatios> {
   return JSON.parse(await readFile(file, 'utf8')) as ExpectedRatios;
 }
 
-/** One line per ratio that is not good enough, and per comparison that nobody has an expectation of. */
+/** One line per ratio that is not good enough, and per comparison without an expectation. */
 export function ratioProblems(
   comparisons: readonly Comparison[],
   expected: ExpectedRatios,

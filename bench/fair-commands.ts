@@ -1,4 +1,4 @@
-// Fair: how many commands a request costs Redis. Instances gather outcomes for 100 ms and send one call per
+// Fair: how many commands a request costs Redis. Instances collect outcomes for 100 ms and send one call per
 // structure, so the more requests there are, the fewer commands each of them costs.
 import { setTimeout as afterMs } from 'node:timers/promises';
 import { redisRemote } from '@syncline/fair/redis';

@@ -1,5 +1,5 @@
-// Fair: how long it takes after the last outcome until all instances see the same, with the settings that are
-// default: outcomes are sent every 100 ms. Decay is off, so that the same means the same.
+// Fair: how long it takes after the last outcome until all instances see the same values, with default settings:
+// outcomes are sent every 100 ms. Decay is off, so that values can be compared exactly.
 import { setTimeout as afterMs } from 'node:timers/promises';
 import type { FairRemote, FairTracker } from '@syncline/fair';
 import { grpcRemote } from '@syncline/fair/grpc';

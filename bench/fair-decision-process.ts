@@ -1,7 +1,7 @@
-// A process of its own for the fair-decision benches: it asks for one request after another and answers each
-// message of its parent with the processor time that a request took, in ns.
+// A separate process for the fair-decision benches: it decides one request after another and answers each
+// message of its parent with the processor time per request, in ns.
 //
-// Its own process, since what else is loaded counts: a class that extends String, as ioredis declares one, takes
+// Separate, since other loaded modules matter: a class that extends String, as ioredis declares one, takes
 // `charCodeAt` off V8's fast path in the whole process. Processor time, since the machine may be busy.
 import { pathToFileURL } from 'node:url';
 import { createFairTracker } from '@syncline/fair';
@@ -15,11 +15,15 @@ export interface DecisionPlan {
   readonly calls: 'register and report' | 'register' | 'report';
   readonly keys: 'numbered' | 'random' | 'many';
   readonly withIoredis: boolean;
+  /** Whether about a fifth of the requests are refused; otherwise (nearly) none. */
+  readonly isRefusing: boolean;
 }
 
 const CALLS_PER_RUN = 200_000;
 /** With one failure among this many successes probabilities stay where they are, and above 0. */
 const FAILURE_EVERY = 997;
+/** One key in five is blocked for the limiter that refuses. */
+const BLOCKED_EVERY = 5;
 
 /** All have 20 bytes. `random` keys look like `9f86d081884c7d659a2f`. */
 function keysOf(kind: DecisionPlan['keys']): readonly string[] {
@@ -31,9 +35,11 @@ function keysOf(kind: DecisionPlan['keys']): readonly string[] {
   );
 }
 
-function trackerRun({ calls }: DecisionPlan, keys: readonly string[]): () => Promise<void> {
+function trackerRun(plan: DecisionPlan, keys: readonly string[]): () => Promise<void> {
+  const { calls, isRefusing } = plan;
   const tracker = createFairTracker();
-  for (const key of keys) tracker.report(key, 'failure', { cost: 5 }); // cells at 0 would decay for free
+  // Probabilities of 0.2, or 0.004: cells at 0 would decay for free.
+  for (const key of keys) tracker.report(key, 'failure', { cost: isRefusing ? 5 : 0.1 });
   return async () => {
     for (let call = 0; call < CALLS_PER_RUN; call += 1) {
       const key = keys[call % keys.length] ?? '';
@@ -44,11 +50,15 @@ function trackerRun({ calls }: DecisionPlan, keys: readonly string[]): () => Pro
   };
 }
 
-function limiterRun(keys: readonly string[]): () => Promise<void> {
+function limiterRun(plan: DecisionPlan, keys: readonly string[]): () => Promise<void> {
   const limiter = new RateLimiterMemory({ points: 1e9, duration: 3600 });
+  const blocked = plan.isRefusing ? keys.filter((_, index) => index % BLOCKED_EVERY === 0) : [];
   return async () => {
+    for (const key of blocked) await limiter.block(key, 3600);
     for (let call = 0; call < CALLS_PER_RUN; call += 1) {
-      await limiter.consume(keys[call % keys.length] ?? '');
+      try {
+        await limiter.consume(keys[call % keys.length] ?? '');
+      } catch {} // refused
     }
   };
 }
@@ -56,7 +66,7 @@ function limiterRun(keys: readonly string[]): () => Promise<void> {
 async function serve(plan: DecisionPlan): Promise<void> {
   if (plan.withIoredis) await import('ioredis');
   const keys = keysOf(plan.keys);
-  const run = plan.contestant === 'tracker' ? trackerRun(plan, keys) : limiterRun(keys);
+  const run = plan.contestant === 'tracker' ? trackerRun(plan, keys) : limiterRun(plan, keys);
   const measure = async () => {
     const before = process.cpuUsage();
     await run();

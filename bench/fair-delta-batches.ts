@@ -1,5 +1,5 @@
-// The changes that the fair benches send: the same ones to every contestant. Cells are drawn from the default
-// shape of a tracker by a plain generator, so that each run of each contestant has as many repeats.
+// The changes that the fair benches send: the same ones to every contestant. Cells are drawn from the default shape
+// of a tracker by a simple generator, so that each run of each contestant has the same number of repeats.
 import type { CellDeltas } from '@syncline/fair';
 import type { BucketDelta } from '@syncline/fair/redis';
 import { COLUMNS, LEVELS } from './fair-delta-stream.js';

@@ -1,7 +1,7 @@
-// Who takes changes of cells in the fair benches: the state service, our store on Redis, and Redis
-// with the command that one would use without us. Each is fed by 8 clients, which wait for the answer to one
-// batch before they send the next. HINCRBYFLOAT neither clamps nor decays, tells nobody, and counts a batch
-// twice that is sent twice.
+// The contestants that receive changes of cells in the fair benches: the state service, our store on Redis, and Redis
+// with the command one would use without Syncline. Each is fed by 8 clients, which wait for the answer to one batch
+// before they send the next. HINCRBYFLOAT neither clamps nor decays, notifies no one, and counts a resent batch
+// twice.
 import type { Namespace } from '@syncline/fair';
 import { grpcRemote } from '@syncline/fair/grpc';
 import { createRedisFairStore } from '@syncline/fair/redis';

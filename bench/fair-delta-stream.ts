@@ -90,7 +90,7 @@ export class DeltaStream {
   }
 }
 
-/** The window of now, as clients name it. */
+/** The current window, as clients name it. */
 export function currentSeed(): bigint {
   return BigInt(Math.floor(Date.now() / WINDOW_MS) * WINDOW_MS);
 }

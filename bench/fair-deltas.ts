@@ -1,5 +1,5 @@
-// Fair: how many changes of cells per second one state service takes from 8 clients, and Redis through our
-// script, beside the same changes as pipelined HINCRBYFLOAT.
+// Fair: how many cell changes per second a state service accepts from 8 clients, and Redis through our script,
+// compared with the same changes as pipelined HINCRBYFLOAT.
 import type { AnyBench, Contestant } from './bench.js';
 import { CLIENTS, createBatches } from './fair-delta-batches.js';
 import {
@@ -10,12 +10,12 @@ import {
 } from './fair-delta-contestants.js';
 import { defineBench } from './measure.js';
 
-/** At most so many go into one call of the script. */
+/** The most that one call of the script accepts. */
 const BATCH_SIZE = 500;
 
 interface Load {
   readonly batchSize: number;
-  /** Of each client, in a run. */
+  /** Batches per client in a run. */
   readonly batches: number;
 }
 

@@ -1,5 +1,5 @@
-// Trackers of one process that share their state, as the fair benches need them: all connected, and each
-// heard when it has taken a message of the others into its view.
+// Trackers in one process that share their state, for the fair benches: all connected, with a callback for each
+// message that one has merged into its view.
 import { randomBytes } from 'node:crypto';
 import { setTimeout as afterMs } from 'node:timers/promises';
 import {
@@ -15,7 +15,7 @@ const CONNECT_TIMEOUT_MS = 20_000;
 export interface FleetOptions extends FairTrackerOptions {
   readonly count: number;
   readonly remote: FairRemote;
-  /** A tracker has taken a message into its view. */
+  /** A tracker has merged a message into its view. */
   onTaken?(tracker: number, response: SyncResponse): void;
 }
 
@@ -43,7 +43,7 @@ export async function openFleet(options: FleetOptions): Promise<Fleet> {
   return fleet;
 }
 
-/** Resolves when all are in step with the shared state. */
+/** Resolves when all are in sync with the shared state. */
 export async function untilConnected(trackers: readonly FairTracker[]): Promise<void> {
   const deadlineMs = performance.now() + CONNECT_TIMEOUT_MS;
   while (!trackers.every((tracker) => tracker.status().connected)) {

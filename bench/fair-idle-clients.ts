@@ -1,4 +1,4 @@
-// A program: clients of the state service that listen and say nothing, to be frozen by who started it.
+// A program: clients of the state service that only receive, to be frozen by the parent process.
 // Arguments: the service's address, and how many. Prints `open` when all are.
 import { grpcRemote } from '@syncline/fair/grpc';
 import { DeltaStream } from './fair-delta-stream.js';

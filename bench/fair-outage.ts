@@ -1,7 +1,8 @@
-// Fair: what kill -9 of the state service does to decisions, and how soon all instances are back when it is.
+// Fair: the effect of kill -9 of the state service on decisions, and how soon all instances reconnect when it is
+// back.
 //
-// 8 instances decide all the time, in this process. One that threw would end the bench. The two benches of an
-// outage share it: it takes long.
+// 8 instances decide all the time, in this process. One that threw would end the bench. The two outage benches share
+// one run, since it takes long.
 import { setTimeout as afterMs } from 'node:timers/promises';
 import type { FairTracker } from '@syncline/fair';
 import { grpcRemote } from '@syncline/fair/grpc';

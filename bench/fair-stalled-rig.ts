@@ -1,5 +1,5 @@
-// One server with many streams: some are read here, others in a process that can be frozen, which is how a
-// client that does not read looks to the server.
+// One server with many streams: some are read here, others in a process that can be frozen, so that its clients do
+// not read.
 import { fileURLToPath } from 'node:url';
 import type { CellDeltas } from '@syncline/fair';
 import { grpcRemote } from '@syncline/fair/grpc';
@@ -11,13 +11,13 @@ import { startStateServer } from './fair-state-server.js';
 const OPEN_TIMEOUT_MS = 60_000;
 /** Streams that are opened together. */
 const OPEN_AT_ONCE = 50;
-/** A broadcast of it has about 14 kB. */
+/** A broadcast of these cells has about 14 kB. */
 const LARGE_BATCH = 500;
 const SMALL_BATCH = 10;
 
 export interface StalledRigOptions {
   readonly readers: number;
-  /** In the other process. */
+  /** Streams in the other process. */
   readonly others: number;
 }
 
@@ -26,9 +26,9 @@ export interface StalledRig extends AsyncDisposable {
   freeze(): void;
   /** Large messages, one after another. */
   flood(messages: number): Promise<void>;
-  /** Small messages, each when all readers have the one before. Returns when each reader had each. */
+  /** Small messages, each sent when all readers have the previous one. Returns each latency at each reader. */
   latenciesMs(messages: number): Promise<readonly number[]>;
-  /** What the server's process holds. */
+  /** The memory of the server's process. */
   serverBytes(): Promise<number>;
 }
 
@@ -36,13 +36,13 @@ export async function openStalledRig(options: StalledRigOptions): Promise<Stalle
   const { readers, others } = options;
   const server = await startStateServer();
   const remote = grpcRemote({ address: server.address, tracker: 'bench' });
-  let onHeard = () => {};
+  let onReceived = () => {};
   const writer = new DeltaStream(remote);
   await writer.opened;
   const streams = [writer];
   while (streams.length <= readers) {
     const count = Math.min(OPEN_AT_ONCE, readers + 1 - streams.length);
-    const opened = Array.from({ length: count }, () => new DeltaStream(remote, () => onHeard()));
+    const opened = Array.from({ length: count }, () => new DeltaStream(remote, () => onReceived()));
     await Promise.all(opened.map((stream) => stream.opened));
     streams.push(...opened);
   }
@@ -64,7 +64,7 @@ export async function openStalledRig(options: StalledRigOptions): Promise<Stalle
         const sentMs = performance.now();
         let heardCount = 0;
         await new Promise<void>((resolve, reject) => {
-          onHeard = () => {
+          onReceived = () => {
             latencies.push(performance.now() - sentMs);
             heardCount += 1;
             if (heardCount === readers) resolve();
@@ -90,6 +90,6 @@ function batchesOf(count: number, size: number): readonly CellDeltas[] {
 async function residentBytes(url: string): Promise<number> {
   const text = await (await fetch(`${url}/metrics`)).text();
   const bytes = Number(/^process_resident_memory_bytes (\S+)/m.exec(text)?.[1]);
-  if (!(bytes > 0)) throw new Error('/metrics does not tell process_resident_memory_bytes');
+  if (!(bytes > 0)) throw new Error('/metrics does not contain process_resident_memory_bytes');
   return bytes;
 }

@@ -1,11 +1,11 @@
-// Fair: what clients that do not read cost the others, in time, and the server, in memory.
+// Fair: the cost of clients that do not read: to others in time, and to the server in memory.
 import type { AnyBench, Contestant } from './bench.js';
 import { openStalledRig, type StalledRig, type StalledRigOptions } from './fair-stalled-rig.js';
 import { defineBench, quantile } from './measure.js';
 
-/** Of about 14 kB each: more than a connection and the server hold back for one stream. */
+/** Messages of about 14 kB each: more than a connection and the server buffer for one stream. */
 const FLOOD_MESSAGES = 30;
-/** So many that 1 MiB would not hold them, if the server kept them. */
+/** More than 1 MiB, if the server kept them. */
 const MEMORY_FLOOD_MESSAGES = 100;
 const STALLED_FOR_MEMORY = 50;
 const MIB = 1024 * 1024;
@@ -41,7 +41,7 @@ function latencyBench(name: string, options: StalledRigOptions, messages: number
   });
 }
 
-/** A process takes memory once and keeps it, so each run has a server of its own. */
+/** A process that has allocated memory keeps it, so each run has its own server. */
 async function bytesPerStalledClient(): Promise<number> {
   await using rig = await openStalledRig({ readers: 1, others: STALLED_FOR_MEMORY });
   await rig.flood(MEMORY_FLOOD_MESSAGES);

@@ -1,5 +1,5 @@
-// A real server for the fair benches: `syncline serve` in a process of its own, with the embedded store that
-// is its default, on ports that the system chooses.
+// A real server for the fair benches: `syncline serve` in a separate process, with its default embedded store, on
+// ports that the system chooses.
 import {
   createSystemClock,
   createSystemRandom,
@@ -10,7 +10,7 @@ import { type ClusterNode, startCluster } from '@syncline/testkit';
 
 export interface StateServer extends AsyncDisposable {
   readonly node: ClusterNode;
-  /** Of gRPC: `127.0.0.1:40123`. */
+  /** The gRPC address: `127.0.0.1:40123`. */
   readonly address: string;
 }
 

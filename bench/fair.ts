@@ -1,7 +1,8 @@
-// Fair: what a decision costs a request, beside a rate limiter that keeps its counts in memory too.
+// Fair: the cost of a decision per request, compared with a rate limiter that also keeps its counts in memory.
 //
-// The limiter counts one number per key and answers with a promise; the tracker finds the key's cells, reads the
-// clock and works on 3 of them (`register`) or 6 (`report`), however many keys there are.
+// The limiter counts one number per key and answers with a promise; the tracker finds the key's cells and works on 3
+// of them (`register`) or 6 (`report`), however many keys there are. `report` reads the clock, `register` only where
+// a request may be refused.
 //
 // The tracker caches where the cells of 4,096 keys lie, so 1,000 keys are its best case. With 100,000 keys none is
 // still cached when its turn comes again, and each `register` hashes.
@@ -50,6 +51,7 @@ function contestantOf(plan: DecisionPlan): Contestant<DecisionSubject> {
 export const fairBenches: readonly AnyBench[] = [
   benchOf('fair-decision', {}),
   benchOf('fair-decision-ioredis', { withIoredis: true }),
+  benchOf('fair-decision-refusing', { isRefusing: true }),
   benchOf('fair-decision-random-keys', { keys: 'random' }),
   benchOf('fair-decision-many-keys', { keys: 'many' }),
   benchOf('fair-decision-many-keys-ioredis', { keys: 'many', withIoredis: true }),
@@ -58,14 +60,15 @@ export const fairBenches: readonly AnyBench[] = [
 ];
 
 function benchOf(name: string, changes: Partial<Omit<DecisionPlan, 'contestant'>>): AnyBench {
-  const { calls = 'register and report', keys = 'numbered', withIoredis = false } = changes;
-  const plan = { calls, keys, withIoredis };
+  const { calls = 'register and report', keys = 'numbered' } = changes;
+  const { withIoredis = false, isRefusing = false } = changes;
+  const plan = { calls, keys, withIoredis, isRefusing };
   const count = keys === 'many' ? '100,000' : keys === 'random' ? '1,000 random' : '1,000';
   return defineBench<DecisionSubject>({
     name,
     better: 'less',
     unit: 'ns',
-    about: `processor time of ${calls} with ${count} keys of 20 bytes${withIoredis ? ' and ioredis loaded' : ''}, against one consume in memory`,
+    about: `processor time of ${calls} with ${count} keys of 20 bytes${withIoredis ? ' and ioredis loaded' : ''}${isRefusing ? ', a fifth refused' : ''}, against one consume in memory`,
     contestants: [
       contestantOf({ ...plan, contestant: 'tracker' }),
       contestantOf({ ...plan, contestant: 'limiter' }),

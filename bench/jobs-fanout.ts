@@ -1,4 +1,4 @@
-// Jobs: how long a change takes to its subscribers, and what else the server does meanwhile.
+// Jobs: how long a change takes to reach its subscribers, and what the server does in the meantime.
 //
 // Writes come at a steady pace from this process, subscribers are in another one, and the server in a third; Redis
 // does the same in turn, with a stream per scope and XREAD BLOCK. One load gives all figures of its benches, and
@@ -34,16 +34,16 @@ const SMALL: Load = { audience: { whole: 1, tag: 9, task: 90 }, perSecond: 500, 
 const JOB_ID = 'fanout';
 const CONNECTIONS = 10;
 const FILL_AT_ONCE = 200;
-/** Less than a server lets wait: one that is slower makes writes late and refuses none. */
+/** Less than the queue of a server holds: a slower server delays writes and refuses none. */
 const WRITES_AT_ONCE = 4_000;
 const READ_INTERVAL_MS = 20;
 const LAST_EVENT_TIMEOUT_MS = 60_000;
 
-/** What one run of a load has shown. */
+/** The results of one run of a load. */
 interface Figures {
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** From a write to its answer. */
+  /** From a write to its reply. */
   readonly answerP99Ms: number;
   readonly getStateP99Ms: number;
   readonly getProgressP99Ms: number;
@@ -53,7 +53,7 @@ interface Figures {
 interface FanoutRig extends AsyncDisposable {
   readonly writer: JobsWriter;
   readonly listeners: Listeners;
-  /** Of ours alone. */
+  /** Of our server only. */
   readonly reader?: JobReader;
   stallMs(): Promise<number>;
 }
@@ -114,11 +114,11 @@ async function fill(writer: JobsWriter): Promise<void> {
   await inParallel({ count: CELLS, atOnce: FILL_AT_ONCE }, (index) => writer.write(index));
 }
 
-/** `start`: the place in the walk that the run begins at. */
+/** `start`: the position of the walk at which the run begins. */
 async function runLoad(rig: FanoutRig, load: Load, start: number): Promise<Figures> {
   const { writer, listeners, reader } = rig;
   const count = load.perSecond * load.seconds;
-  await rig.stallMs(); // what was before does not count
+  await rig.stallMs(); // earlier events do not count
   listeners.restart();
   const answers = new DelayCounts();
   const writes: Promise<void>[] = [];
@@ -137,7 +137,7 @@ async function runLoad(rig: FanoutRig, load: Load, start: number): Promise<Figur
   );
   const { eventsCount, gapsCount, p50Ms, p99Ms } = report;
   if (eventsCount !== wanted || gapsCount > 0)
-    throw new Error(`${eventsCount} of ${wanted} events came, with ${gapsCount} gaps`);
+    throw new Error(`${eventsCount} of ${wanted} events arrived, with ${gapsCount} gaps`);
   const [states, progresses] = (await reading) ?? [new DelayCounts(), new DelayCounts()];
   return {
     p50Ms,
@@ -149,7 +149,7 @@ async function runLoad(rig: FanoutRig, load: Load, start: number): Promise<Figur
   };
 }
 
-/** How long getState and getProgress over the whole job take meanwhile. */
+/** How long getState and getProgress over the whole job take during the load. */
 async function readWhile(reader: JobReader, isWanted: () => boolean) {
   const states = new DelayCounts();
   const progresses = new DelayCounts();
@@ -170,7 +170,7 @@ interface LoadResult {
   readonly redis: readonly Figures[];
 }
 
-/** Both in turn; the first run of each warms up. */
+/** Both take turns; the first run of each is a warm-up. */
 async function runRounds(load: Load, runs: number): Promise<LoadResult> {
   await using ours = await openSynclineRig(load);
   await using redis = await openRedisRig(load);
@@ -192,7 +192,7 @@ interface FigureBench {
   readonly name: string;
   readonly about: string;
   readonly figure: keyof Figures;
-  /** Goals, beside Redis or without it. */
+  /** Goals, with or without Redis for comparison. */
   readonly atMostMs?: number;
   readonly isWithRedis: boolean;
 }
@@ -253,28 +253,28 @@ export const jobsFanoutBenches: readonly AnyBench[] = [
     },
     {
       name: 'jobs-load-answer-p99',
-      about: 'from a write to its answer, 99th percentile',
+      about: 'from a write to its reply, 99th percentile',
       figure: 'answerP99Ms',
       atMostMs: 25,
       isWithRedis: true,
     },
     {
       name: 'jobs-load-get-state-p99',
-      about: 'getState over 100,000 cells over gRPC meanwhile',
+      about: 'getState over 100,000 cells over gRPC during the load',
       figure: 'getStateP99Ms',
       atMostMs: 2,
       isWithRedis: false,
     },
     {
       name: 'jobs-load-get-progress-p99',
-      about: 'getProgress over 100,000 cells over gRPC meanwhile',
+      about: 'getProgress over 100,000 cells over gRPC during the load',
       figure: 'getProgressP99Ms',
       atMostMs: 2,
       isWithRedis: false,
     },
     {
       name: 'jobs-load-stall',
-      about: 'the longest stand of the event loop of the server',
+      about: "the longest time that the server's event loop was blocked",
       figure: 'stallMs',
       atMostMs: 20,
       isWithRedis: false,

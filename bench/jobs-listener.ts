@@ -1,8 +1,8 @@
 // A program: subscribers of a job, ours over gRPC or readers of Redis streams. Its argument is a ListenerSetup as
-// JSON. All begin at the newest change. Prints `open` when they listen, and a ListenerReport at each SIGUSR2.
+// JSON. All begin at the newest change. Prints `open` when they listen, and a ListenerReport on each SIGUSR2.
 //
-// A delay runs from the time that the server has stamped on a change, before it was synced, to the moment at which
-// this process has it. All clocks are that of the machine.
+// A delay is measured from the server's timestamp of a change, taken before it was synced, to the moment at which
+// this process receives it. All processes use the clock of the machine.
 import type { Cursor, JobEvent } from '@syncline/jobs';
 import { createRemoteJobStore } from '@syncline/jobs/grpc';
 import { Redis } from 'ioredis';
@@ -20,7 +20,7 @@ const delays = new DelayCounts();
 let eventsCount = 0;
 let gapsCount = 0;
 let reportsCount = 0;
-/** By subscriber: up to where it holds all. */
+/** By subscriber: the revision up to which it has everything. */
 const levels: number[] = [];
 
 function nowMs(): number {

@@ -1,4 +1,4 @@
-// Subscribers in a process of their own, started, asked and frozen from here.
+// Subscribers in a separate process, which is started, queried and frozen from here.
 import { setTimeout as afterMs } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Overflow } from '@syncline/jobs';
@@ -19,7 +19,7 @@ export interface ListenerReport {
   readonly number: number;
   readonly eventsCount: number;
   readonly gapsCount: number;
-  /** The subscriber that is furthest behind holds all up to here. */
+  /** The revision up to which even the slowest subscriber has everything. */
   readonly lowestRevision: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
@@ -27,10 +27,10 @@ export interface ListenerReport {
 
 export interface Listeners extends AsyncDisposable {
   readonly pid: number;
-  /** Counts from 0 again. */
+  /** Starts counting from 0 again. */
   restart(): void;
   report(): Promise<ListenerReport>;
-  /** Asks until it is so. Throws what was said last. */
+  /** Polls until the condition holds. Throws with the last report. */
   untilReport(
     isWanted: (report: ListenerReport) => boolean,
     timeoutMs: number,
@@ -68,7 +68,7 @@ export async function startListeners(setup: ListenerSetup): Promise<Listeners> {
         const last = await report();
         if (isWanted(last)) return last;
         if (performance.now() > deadlineMs)
-          throw new Error(`subscribers are not where they must be: ${JSON.stringify(last)}`);
+          throw new Error(`subscribers did not reach the expected state: ${JSON.stringify(last)}`);
         await afterMs(ASK_INTERVAL_MS);
       }
     },

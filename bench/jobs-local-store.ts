@@ -1,6 +1,6 @@
-// The embedded store in this process, on a LevelDB of its own, with all cells of the job written.
+// The embedded store in this process, on its own LevelDB, with all cells of the job written.
 import { type JobStore, openEmbeddedJobStore } from '@syncline/jobs';
-import { openLevelStorage } from '@syncline/kernel';
+import { openLevelStorage } from '@syncline/kernel/level';
 import { makeTempDirectory } from '@syncline/testkit';
 import { benchDeps } from './fair-state-server.js';
 import { CELLS, inParallel, TASKS } from './jobs-cells.js';
@@ -13,7 +13,7 @@ export interface LocalJob extends AsyncDisposable {
   write(index: number): Promise<void>;
 }
 
-/** Far from what a store lets wait: a machine that is busy with other things makes writes late, not refused. */
+/** Far below the limit of a store's queue: a busy machine delays writes, but none is refused. */
 const WRITES_AT_ONCE = 1_000;
 
 export async function openFilledLocalJob(): Promise<LocalJob> {

@@ -1,4 +1,4 @@
-// Jobs: the embedded store in the process that writes, listens and asks, without a wire in between.
+// Jobs: the embedded store in the process that writes, subscribes and reads, without a network in between.
 import type { Cursor } from '@syncline/jobs';
 import type { AnyBench } from './bench.js';
 import { DelayCounts } from './delay-counts.js';
@@ -19,7 +19,7 @@ interface ListenedJob extends LocalJob {
   readonly delays: DelayCounts;
 }
 
-/** Subscribers resume at the newest change: a replay is measured elsewhere. */
+/** Subscribers resume at the newest change: replays are measured elsewhere. */
 async function openListenedJob(): Promise<ListenedJob> {
   const job = await openFilledLocalJob();
   const delays = new DelayCounts();
@@ -70,14 +70,14 @@ const fanoutBench = defineBench<ListenedJob>({
     const deadlineMs = performance.now() + NEWEST_TIMEOUT_MS;
     while (delays.total < wanted) {
       if (performance.now() > deadlineMs)
-        throw new Error(`${delays.total} of ${wanted} events came`);
+        throw new Error(`${delays.total} of ${wanted} events arrived`);
       await new Promise((resolve) => setTimeout(resolve, 1));
     }
     return delays.quantile(0.99);
   },
 });
 
-/** A write before each read, so that no answer is the last one again. */
+/** A write before each read, so that no result comes from a cache. */
 function readBench(name: string, about: string, read: (job: LocalJob) => Promise<unknown>) {
   return defineBench<LocalJob>({
     name,

@@ -1,5 +1,4 @@
-// A program part that a server loads before its own: it notes how long the event loop stood still, one line per
-// quarter of a second.
+// Preloaded into a server: records how long the event loop was blocked, one line per quarter of a second.
 import { appendFile } from 'node:fs/promises';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 

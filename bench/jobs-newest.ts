@@ -1,4 +1,4 @@
-// Where a job is now, so that subscribers who are not there for a replay can begin behind it.
+// The newest revision of a job, for subscribers that skip the replay.
 import type { Cursor, JobStore } from '@syncline/jobs';
 
 export async function newestCursor(store: JobStore, jobId: string): Promise<Cursor> {

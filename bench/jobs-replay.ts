@@ -1,5 +1,5 @@
-// Jobs: a job of 100,000 states, read from the start over gRPC, asked for its state, and found again by a server
-// that starts; beside the same states in a stream and a hash of Redis.
+// Jobs: a job of 100,000 states, replayed over gRPC, queried for its state, and recovered by a restarted server;
+// compared with the same states in a stream and a hash of Redis.
 import { createJobReader, type JobReader } from '@syncline/jobs';
 import { createRemoteJobStore } from '@syncline/jobs/grpc';
 import type { AnyBench, Contestant } from './bench.js';
@@ -16,9 +16,9 @@ const READS = 300;
 const RANGE_ENTRIES = 1_000;
 
 interface FilledServer {
-  /** Reads all states. Returns how long the first took, and all of them. */
+  /** Reads all states. Returns the time to the first one, and to all of them. */
   readAll(): Promise<{ readonly firstMs: number; readonly allMs: number }>;
-  /** Stops it, starts it again, and returns how long that took until it has answered a question about the job. */
+  /** Stops it, restarts it, and returns the time until it has answered a query about the job. */
   restartMs(): Promise<number>;
 }
 
@@ -56,7 +56,7 @@ const ours: Contestant<FilledJobsServer> = {
   },
 };
 
-/** As a process does that starts: with a connection that it must open first. */
+/** As a process that has just started: it must open a connection first. */
 async function replay(address: string) {
   await using store = createRemoteJobStore({ address });
   const startMs = performance.now();
@@ -67,7 +67,7 @@ async function replay(address: string) {
     for (const event of events) {
       if (event.kind === 'snapshot') statesCount += 1;
       if (event.kind !== 'synced') continue;
-      if (statesCount !== CELLS) throw new Error(`${statesCount} of ${CELLS} states came`);
+      if (statesCount !== CELLS) throw new Error(`${statesCount} of ${CELLS} states arrived`);
       return { firstMs, allMs: performance.now() - startMs };
     }
   }
@@ -100,7 +100,7 @@ const redis: Contestant<FilledServer> = {
   },
 };
 
-/** Page by page, each state parsed, as a replay hands them out. */
+/** Page by page, each state parsed, as a replay delivers them. */
 async function readStream(port: number) {
   const startMs = performance.now();
   const [client] = await connectRedis(port, 1);
@@ -121,8 +121,8 @@ async function readStream(port: number) {
   } finally {
     client.disconnect();
   }
-  // A stream is cut in whole nodes, so it may hold a little more than it is asked to.
-  if (statesCount < CELLS) throw new Error(`${statesCount} of ${CELLS} states came`);
+  // A stream is trimmed in whole nodes, so it may hold slightly more than requested.
+  if (statesCount < CELLS) throw new Error(`${statesCount} of ${CELLS} states arrived`);
   return { firstMs, allMs: performance.now() - startMs };
 }
 
@@ -161,7 +161,7 @@ export const jobsReplayBenches: readonly AnyBench[] = [
   defineBench<FilledServer>({
     ...common,
     name: 'jobs-replay-synced',
-    about: `from subscribe to synced, behind ${CELLS} states over gRPC; Redis with XRANGE`,
+    about: `from subscribe to synced, after ${CELLS} states over gRPC; Redis with XRANGE`,
     contestants: [ours, redis],
     bound: { name: 'at most', value: 1_500 },
     run: async (server) => (await server.readAll()).allMs,
@@ -169,7 +169,7 @@ export const jobsReplayBenches: readonly AnyBench[] = [
   defineBench<FilledServer>({
     ...common,
     name: 'jobs-start',
-    about: `a start with ${CELLS} states until getProgress is answered, with that of the program`,
+    about: `a start with ${CELLS} states until getProgress is answered, including the start of the program`,
     contestants: [ours, redis],
     bound: { name: 'at most', value: 2_000 },
     run: (server) => server.restartMs(),

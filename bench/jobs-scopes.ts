@@ -1,4 +1,4 @@
-// Who listens to the job of the benches: some to all of it, some to a tag, most to a task.
+// The subscribers of the benchmark job: some subscribe to all of it, some to a tag, most to a task.
 import { cellWriteAt, TAGS, TASKS } from './jobs-cells.js';
 
 export interface Audience {
@@ -22,7 +22,7 @@ function taskAt(index: number): number {
   return (index * 11) % TASKS;
 }
 
-/** How many events an audience gets of the writes from `start` to `end` − 1 of the walk. */
+/** How many events the subscribers receive for the writes from `start` to `end` − 1 of the walk. */
 export function eventsOf(audience: Audience, start: number, end: number): number {
   const listenersOf = countBy(scopesOf(audience), ({ taskId, tag }) => `${taskId}/${tag}`);
   let count = 0;

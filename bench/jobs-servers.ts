@@ -1,5 +1,5 @@
-// The servers of the jobs benches: `syncline serve` on a directory of its own, and a redis-server that syncs its
-// file before it answers, as our writes do.
+// The servers of the jobs benches: `syncline serve` on its own directory, and a redis-server that syncs its file
+// before it replies, as our writes do.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,10 +11,10 @@ const READY_TIMEOUT_MS = 60_000;
 
 export interface JobsServer extends AsyncDisposable {
   readonly node: ClusterNode;
-  /** Of gRPC. */
+  /** The gRPC address. */
   readonly address: string;
   residentBytes(): Promise<number>;
-  /** The longest time that its event loop stood still since the last call. */
+  /** The longest time that its event loop was blocked since the last call. */
   stallMs(): Promise<number>;
 }
 

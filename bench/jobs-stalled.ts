@@ -1,7 +1,7 @@
-// Jobs: what subscribers that do not read cost the server in memory, and how soon all have the last states.
+// Jobs: the memory that subscribers that do not read cost the server, and how soon all have the last states.
 //
-// Whole-job subscribers on `coalesce`, in two processes of which one is frozen for the time of the writes. 1,000 of
-// them at 5,000 writes/s are more events than anybody can take: those who read skip what was replaced. The job is
+// Whole-job subscribers on `coalesce`, in two processes, one of which is frozen during the writes. 1,000 of them at
+// 5,000 writes/s are more events than any client can process: those that read skip what was replaced. The job is
 // small, so that its last states can reach all of them within seconds.
 
 import { setTimeout as afterMs } from 'node:timers/promises';
@@ -19,9 +19,9 @@ const TASKS = 100;
 const CELLS = TASKS * TAGS.length;
 const CONNECTIONS = 10;
 const PER_SECOND = 5_000;
-/** Less than a server lets wait: one that is slower makes writes late and refuses none. */
+/** Less than the queue of a server holds: a slower server delays writes and refuses none. */
 const WRITES_AT_ONCE = 4_000;
-/** A process that has served no load yet would grow by that alone. */
+/** A process that has not served any load yet would grow from that alone. */
 const WARM_UP_SECONDS = 5;
 const LOOK_INTERVAL_MS = 100;
 const FINAL_TIMEOUT_MS = 120_000;
@@ -38,7 +38,7 @@ interface StalledFigures {
   readonly finalSeconds: number;
 }
 
-/** A process takes memory once and keeps it, so each run has a server of its own. */
+/** A process that has allocated memory keeps it, so each run has its own server. */
 async function runStalled({ readers, stalled, seconds }: StalledLoad): Promise<StalledFigures> {
   await using server = await startJobsServer();
   const { address } = server;
@@ -73,7 +73,7 @@ async function runStalled({ readers, stalled, seconds }: StalledLoad): Promise<S
   };
 }
 
-/** Resolves when all are answered. */
+/** Resolves when all have been answered. */
 async function writeAtPace(
   writer: JobsWriter,
   { start, seconds }: { readonly start: number; readonly seconds: number },
@@ -86,7 +86,7 @@ async function writeAtPace(
   await Promise.all(writes);
 }
 
-/** Looks now and then until it is asked for the most that was there. */
+/** Samples until it is asked for the maximum. */
 function watchMemory({ residentBytes }: JobsServer) {
   const stop = new AbortController();
   let mostBytes = 0;
@@ -143,12 +143,12 @@ function benchesOf(prefix: string, load: StalledLoad, grownMaxMiB: number): read
   return [
     benchOf(
       'memory',
-      { unit: 'MiB', about: 'what the server grows by at most', atMost: grownMaxMiB },
+      { unit: 'MiB', about: 'the most that the server grows by', atMost: grownMaxMiB },
       ({ grownMiB }) => grownMiB,
     ),
     benchOf(
       'final',
-      { unit: 's', about: 'from the last answer until all hold the last states', atMost: 5 },
+      { unit: 's', about: 'from the last reply until all have the last states', atMost: 5 },
       ({ finalSeconds }) => finalSeconds,
     ),
   ];

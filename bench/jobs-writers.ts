@@ -1,8 +1,8 @@
-// Who writes states in the jobs benches: over gRPC to our server, straight into a store of this process, and to
-// Redis. Each write is synced, and resolves with its answer.
+// The writers of the jobs benches: over gRPC to our server, directly into a store of this process, and to Redis. Each
+// write is synced, and resolves with its reply.
 //
 // In Redis a write is one transaction: the latest state of the cell in a hash, and an entry in a stream for each
-// scope that is listened to, as the stream of a job, of a tag or of a task.
+// scope that has subscribers: that of the job, of a tag or of a task.
 import { randomBytes } from 'node:crypto';
 import type { JobInfo, JobStore, StateWrite } from '@syncline/jobs';
 import { createRemoteJobStore } from '@syncline/jobs/grpc';
@@ -12,27 +12,27 @@ import { type CellWrite, cellWriteAt, inParallel, TAGS, TASKS } from './jobs-cel
 const run = randomBytes(8).toString('hex');
 let eventIdsCount = 0;
 
-/** As long as those of a manager, and made in no time: the figures are those of the stores. */
+/** As long as those of a manager, but created at no cost: the figures are those of the stores. */
 function nextEventId(): string {
   eventIdsCount += 1;
   return run + eventIdsCount.toString(16).padStart(16, '0');
 }
 
 export interface JobsWriter extends AsyncDisposable {
-  /** Resolves when the store has answered. */
+  /** Resolves when the store has replied. */
   write(index: number): Promise<void>;
 }
 
 export interface WriterOptions {
   readonly jobId: string;
   readonly tasks?: number;
-  /** A server takes 100 calls at once on each. */
+  /** A server accepts 100 concurrent calls on each. */
   readonly connections: number;
 }
 
 const CLAIMS_AT_ONCE = 100;
 
-/** Over the remote store, as clients do. Makes the job and claims its tasks. */
+/** Over the remote store, as clients do. Creates the job and claims its tasks. */
 export async function openRemoteWriter(
   address: string,
   { jobId, tasks = TASKS, connections }: WriterOptions,
@@ -46,7 +46,7 @@ export async function openRemoteWriter(
   };
 }
 
-/** Of stores that show the same job: they are used in turn. */
+/** Stores of the same job, which are used in turn. */
 export async function openStoreWriter(
   stores: readonly JobStore[],
   job: { readonly jobId: string; readonly tasks: number },
@@ -57,7 +57,7 @@ export async function openStoreWriter(
   };
 }
 
-/** Makes the job, claims its tasks, and returns the writes of the walk. */
+/** Creates the job, claims its tasks, and returns the writes of the walk. */
 async function claimAll(
   stores: readonly JobStore[],
   { jobId, tasks }: { readonly jobId: string; readonly tasks: number },
@@ -94,11 +94,11 @@ function claimOf({ jobId, incarnation }: JobInfo, taskId: number) {
 }
 
 export interface RedisWriterOptions extends WriterOptions {
-  /** Which streams a write is added to. Default that of the job. */
+  /** Which streams a write is added to. Default: that of the job. */
   readonly streams?: (cell: CellWrite) => readonly string[];
 }
 
-/** What a store keeps of the changes of a job. */
+/** How many changes of a job a store keeps. */
 const STREAM_ENTRIES_MAX = 100_000;
 
 export async function openRedisWriter(

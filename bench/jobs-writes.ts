@@ -1,5 +1,5 @@
-// Jobs: writes that are acknowledged as synced, from 1 client, from 50, and a whole job at once; beside Redis with
-// a stream of changes and a hash of the latest states, synced before it answers.
+// Jobs: writes that are acknowledged as synced, from 1 client, from 50, and a whole job at once; compared with Redis
+// with a stream of changes and a hash of the latest states, synced before it replies.
 import { createJobManager, type JobManager } from '@syncline/jobs';
 import { createRemoteJobStore } from '@syncline/jobs/grpc';
 import type { AnyBench, Contestant } from './bench.js';
@@ -10,11 +10,11 @@ import { type JobsWriter, openRedisWriter, openRemoteWriter } from './jobs-write
 import { defineBench } from './measure.js';
 
 interface ClientsSubject {
-  /** Resolves when the client has its answer. */
+  /** Resolves when the client has its reply. */
   write(client: number, turn: number): Promise<unknown>;
 }
 
-/** Each client is a task with a connection of its own, as a process of a job is. */
+/** Each client is a task with its own connection, like a process of a job. */
 function managersContestant(clients: number): Contestant<ClientsSubject> {
   return {
     name: 'syncline serve',
@@ -94,7 +94,7 @@ function clientsBench(clients: number, turns: number): AnyBench {
 }
 
 interface FillSubject {
-  /** An empty job, ready to be written. */
+  /** An empty job, ready for writes. */
   openJob(jobId: string): Promise<JobsWriter>;
 }
 

@@ -5,7 +5,7 @@ import { ratioProblems } from './expected-ratios.js';
 import { compare, defineBench, median, quantile, spread } from './measure.js';
 import { benchTable, factsLines } from './report.js';
 
-/** A bench whose contestants do nothing but say that they were called. */
+/** A bench whose contestants only record their calls. */
 function tracedBench(calls: string[]): Bench<{ name: string }> {
   const contestant = (name: string) => ({
     name,
@@ -44,14 +44,14 @@ describe('measuring', () => {
     ]);
   });
 
-  it('closes everyone when one of them fails', async () => {
+  it('closes all when one of them fails', async () => {
     const calls: string[] = [];
     const bench = { ...tracedBench(calls), run: () => Promise.reject(new Error('broken')) };
     await expect(defineBench(bench).measure(1)).rejects.toThrow('broken');
     expect(calls.slice(2)).toEqual(['close ours', 'close peer']);
   });
 
-  it('compares medians and tells the spread', () => {
+  it('compares medians and shows the spread', () => {
     expect([median([3, 1, 2]), median([4, 1, 2, 3])]).toEqual([2, 2.5]);
     expect(spread([90, 100, 120])).toBeCloseTo(0.15);
     const measured = [
@@ -81,7 +81,7 @@ describe('measuring', () => {
     );
   });
 
-  it('takes costs as they are measured, and a bound as a peer', async () => {
+  it('uses costs as measured, and a bound as a peer', async () => {
     const { unit: _, ...traced } = tracedBench([]);
     const measured = await defineBench({
       ...traced,
@@ -97,7 +97,7 @@ describe('measuring', () => {
     ]);
   });
 
-  it('finds quantiles, and no spread where all is alike', () => {
+  it('computes quantiles, and no spread for equal values', () => {
     const values = Array.from({ length: 200 }, (_, index) => 200 - index);
     expect([0, 0.5, 0.99, 1].map((part) => quantile(values, part))).toEqual([1, 100, 198, 200]);
     expect(spread([0, 0])).toBe(0);
@@ -115,16 +115,16 @@ describe('measuring', () => {
 });
 
 describe('the command line', () => {
-  it('takes what the help names', () => {
+  it('accepts what the help lists', () => {
     const args = ['--json', '--check', '--only', 'a', '--only', 'b', '--runs', '9'];
     const expected = { isJson: true, isCheck: true, isHelp: false, only: ['a', 'b'], runs: 9 };
     expect(parseBenchArguments(args)).toEqual(expected);
   });
 
-  it('refuses what it does not know', () => {
+  it('refuses unknown arguments', () => {
     expect(() => parseBenchArguments(['--jsn'])).toThrow(/^Unknown option '--jsn'\.$/);
     expect(() => parseBenchArguments(['--runs', '2'])).toThrow(
-      '--runs is a whole number from 5 up',
+      '--runs must be an integer of at least 5',
     );
   });
 });

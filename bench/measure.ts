@@ -1,7 +1,6 @@
 // Runs a bench: all contestants open at once, take turns, and are timed one run at a time.
 //
-// Taking turns spreads what else the machine does over all of them alike. The first turn warms up and
-// does not count.
+// Taking turns spreads other load on the machine evenly over all of them. The first turn warms up and does not count.
 import type { AnyBench, Bench, Comparison, Contestant, Measured } from './bench.js';
 
 export function defineBench<Subject>(bench: Bench<Subject>): AnyBench {
@@ -86,7 +85,7 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2;
 }
 
-/** The ± of the median: half of the way from the lowest to the highest run, as a part of it. */
+/** The ± of the median: half the range from the lowest to the highest run, relative to it. */
 export function spread(values: readonly number[]): number {
   const halfRange = (Math.max(...values) - Math.min(...values)) / 2;
   return halfRange === 0 ? 0 : halfRange / median(values);
@@ -102,7 +101,7 @@ function toSortedNumbers(values: readonly number[]): Float64Array {
   return Float64Array.from(values).sort();
 }
 
-/** Three digits are more than a bench can promise. */
+/** More than three digits are not significant. */
 function significant(value: number): number {
   return Number(value.toPrecision(3));
 }

@@ -1,4 +1,4 @@
-// Does something so many times a second. A timer that fires late makes up for it, so the rate holds.
+// Calls a function at a fixed rate. A late timer catches up, so the rate holds.
 import { setTimeout as afterMs } from 'node:timers/promises';
 
 export interface Pace {
@@ -6,7 +6,7 @@ export interface Pace {
   readonly count: number;
 }
 
-/** Resolves when the last has begun. */
+/** Resolves when the last call has begun. */
 export async function atPace(
   { perSecond, count }: Pace,
   act: (index: number) => void,

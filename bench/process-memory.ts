@@ -1,4 +1,4 @@
-// What a process holds in memory, as the system counts it.
+// The resident memory of a process.
 import { readFile } from 'node:fs/promises';
 
 export async function residentBytesOf(pid: number): Promise<number> {

@@ -1,4 +1,4 @@
-// What a person reads: one line per contestant, with median, spread and our ratio to it.
+// The report: one line per contestant, with median, spread and our ratio to it.
 import { arch, cpus, platform } from 'node:os';
 import type { AnyBench, Measured } from './bench.js';
 import { median, spread } from './measure.js';

@@ -1,7 +1,8 @@
-// riblt: what it costs to add an item to a sketch, to decode a difference, and how many symbols a difference takes.
+// riblt: the cost of adding an item to a sketch and of decoding a difference, and how many symbols a difference
+// takes.
 //
-// There is no peer to compare with: npm has no implementation for such items. The bounds are goals, and those of the
-// curve are the published means plus 2 %. Items are dots as the sets have them: one writer, rising counters.
+// There is no peer to compare with: npm has no implementation for such items. The bounds are goals; those of the
+// curve are the published means plus 2 %. Items are dots as in the sets: one writer, increasing counters.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { Decoder, Encoder, Sketch } from '@syncline/riblt';
@@ -24,7 +25,7 @@ const CURVE = [
   [100_000, 1.355],
 ] as const;
 
-/** What needs nothing to be opened. */
+/** A contestant that needs nothing to be opened. */
 const inProcess = { name: 'riblt', open: async () => ({ [Symbol.asyncDispose]: async () => {} }) };
 
 export const ribltBenches: readonly AnyBench[] = [
@@ -45,7 +46,7 @@ export const ribltBenches: readonly AnyBench[] = [
     name: 'riblt-add-cold',
     better: 'less',
     unit: 'ms',
-    about: `${ADDS} adds to a sketch of ${SKETCH_SYMBOLS} symbols in a new process, without its start`,
+    about: `${ADDS} adds to a sketch of ${SKETCH_SYMBOLS} symbols in a new process, excluding its startup`,
     contestants: [inProcess],
     bound: { name: 'at most', value: 500 },
     run: addColdMs,

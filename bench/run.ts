@@ -10,7 +10,9 @@ import { fairOutageBenches } from './fair-outage.js';
 import { fairPropagationBenches } from './fair-propagation.js';
 import { fairStalledBenches } from './fair-stalled.js';
 import { jobsFanoutBenches } from './jobs-fanout.js';
+import { jobsFirestoreBenches } from './jobs-firestore.js';
 import { jobsLocalBenches } from './jobs-local.js';
+import { jobsPostgresBenches } from './jobs-postgres.js';
 import { jobsReplayBenches } from './jobs-replay.js';
 import { jobsStalledBenches } from './jobs-stalled.js';
 import { jobsWriteBenches } from './jobs-writes.js';
@@ -20,10 +22,13 @@ import { ribltBenches } from './riblt.js';
 import { setsBenches } from './sets.js';
 import { setsClusterBenches } from './sets-cluster.js';
 import { setsCostBenches } from './sets-costs.js';
+import { setsRejoinBenches } from './sets-rejoin.js';
 import { storageBenches } from './storage.js';
 import { streamsBenches } from './streams.js';
+import { streamsCheckpointBenches } from './streams-checkpoints.js';
 import { streamsFlinkBench } from './streams-flink.js';
 import { streamsStateBenches } from './streams-state.js';
+import { streamsWorkersBenches } from './streams-workers.js';
 
 const benches: readonly AnyBench[] = [
   ...storageBenches,
@@ -38,18 +43,23 @@ const benches: readonly AnyBench[] = [
   ...setsBenches,
   ...setsCostBenches,
   ...setsClusterBenches,
+  ...setsRejoinBenches,
   ...jobsWriteBenches,
+  ...jobsPostgresBenches,
   ...jobsFanoutBenches,
+  ...jobsFirestoreBenches,
   ...jobsLocalBenches,
   ...jobsReplayBenches,
   ...jobsStalledBenches,
   ...streamsStateBenches,
   streamsFlinkBench,
   ...streamsBenches,
+  ...streamsCheckpointBenches,
+  ...streamsWorkersBenches,
 ];
 
 export interface BenchDeps {
-  /** The commit that is measured, for people. */
+  /** The commit that is measured, for the report. */
   readonly commit: string;
 }
 
@@ -69,12 +79,12 @@ export async function runBenches(args: readonly string[], deps: BenchDeps): Prom
   const problems = ratioProblems(comparisons, await readExpectedRatios());
   for (const problem of problems) process.stderr.write(`${problem}\n`);
   if (problems.length === 0) {
-    process.stderr.write(`All ${comparisons.length} ratios are as bench/expected.json demands.\n`);
+    process.stderr.write(`All ${comparisons.length} ratios meet bench/expected.json.\n`);
   }
   return problems.length === 0 ? 0 : 1;
 }
 
-/** With `--json` the facts go to standard error, so that standard output is JSON alone. */
+/** With `--json` the header goes to standard error, so that standard output is JSON only. */
 async function measureAll(
   { isJson, only, runs }: BenchArguments,
   { commit }: BenchDeps,
@@ -103,7 +113,7 @@ function readWanted(args: readonly string[]): BenchArguments | string {
     const names = benches.map(({ name }) => name);
     const unknown = wanted.only.find((name) => !names.includes(name));
     if (unknown === undefined) return wanted;
-    return `There is no bench "${unknown}". There are: ${names.join(', ')}.`;
+    return `Unknown bench "${unknown}". Expected one of: ${names.join(', ')}.`;
   } catch (thrown) {
     if (!(thrown instanceof Error)) throw thrown;
     return thrown.message;

@@ -1,11 +1,11 @@
-// Load on sets: redis-benchmark as its users run it, and a plain way to fill a set with numbered members.
+// Load on sets: redis-benchmark as its users run it, and a simple way to fill a set with numbered members.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { withClient } from './sets-servers.js';
 
 const CONNECTIONS = 50;
 const TIMEOUT_MS = 300_000;
-/** Members of one SADD when a set is filled. */
+/** Members per SADD when a set is filled. */
 const FILL_BATCH = 1_000;
 
 export interface Load {
@@ -28,7 +28,7 @@ export async function runBenchmark({ port, count, pipeline, words }: Load): Prom
   });
 }
 
-/** Members `element:000000000000` and on: those that the load above draws from. */
+/** Members `element:000000000000` and up: those that the load above draws from. */
 export async function fillSet(port: number, name: string, members: number): Promise<void> {
   await withClient(port, async (client) => {
     for (let start = 0; start < members; start += FILL_BATCH) {

@@ -1,24 +1,24 @@
-// Sets on three nodes beside a redis-server with two replicas: how fast one node writes, how soon another shows it,
-// and what it takes a node that was away to catch up.
+// Sets on three nodes compared with a redis-server with two replicas: how fast one node writes, and how soon another
+// shows it.
 import { type Cluster, startCluster, startRedis } from '@syncline/testkit';
-import { Redis } from 'ioredis';
 import type { AnyBench, Contestant } from './bench.js';
 import { redisVersion } from './fair-redis-peer.js';
 import { defineBench } from './measure.js';
-import { fillSet, RANDOM_MEMBER, runBenchmark } from './sets-benchmark.js';
+import { RANDOM_MEMBER, runBenchmark } from './sets-benchmark.js';
+import { startPacedWriter } from './sets-paced-writer.js';
 import { withClient } from './sets-servers.js';
 
 const LAG_SAMPLES = 500;
 /** Writes before the first sample: until the code of a new process is compiled, a write takes about twice as long. */
 const WARM_UP_WRITES = 3_000;
-/** Members of the node that was away, and how many of them change meanwhile, a tenth by removes. */
-const MEMBERS = 1_000_000;
-const CHANGES = 100_000;
-const DIGEST_POLL_MS = 10;
+/** Commands used to measure the highest write rate. */
+const TOP_RATE_COMMANDS = 300_000;
 
 interface Replicated {
   readonly writer: number;
   readonly reader: number;
+  /** Commands per second, once measured. */
+  topRate?: number;
 }
 
 const syncline: Contestant<Replicated> = {
@@ -67,22 +67,23 @@ function rateBench(name: string, pipeline: number, count: number): AnyBench {
     contestants: [syncline, redis],
     isLong: true,
     async run({ writer }, round) {
-      await runBenchmark({
-        port: writer,
-        count,
-        pipeline,
-        words: ['sadd', `set:${round}`, RANDOM_MEMBER],
-      });
-      await withClient(writer, (client) => client.wait(2, 60_000)); // what is not there yet counts, too
+      await writeAll(writer, `set:${round}`, pipeline, count);
       return count;
     },
   });
 }
 
+async function writeAll(port: number, set: string, pipeline: number, count: number): Promise<void> {
+  await runBenchmark({ port, count, pipeline, words: ['sadd', set, RANDOM_MEMBER] });
+  await withClient(port, (client) => client.wait(2, 60_000)); // a write that has not arrived yet counts, too
+}
+
 /** From the moment a write is sent until another node shows it. */
 function lagBench(name: string, percentile: number, load: 'idle' | 'loaded'): AnyBench {
   const under =
-    load === 'idle' ? 'nothing else is written' : 'others write at about half of the top rate';
+    load === 'idle'
+      ? 'nothing else is written'
+      : 'another process writes at half the highest rate, in pipelines of 16';
   return defineBench<Replicated>({
     name,
     better: 'less',
@@ -90,15 +91,19 @@ function lagBench(name: string, percentile: number, load: 'idle' | 'loaded'): An
     about: `p${percentile} of the time until a peer shows a write, while ${under}`,
     contestants: [syncline, redis],
     isLong: true,
-    prepare: async ({ writer, reader }) => {
+    prepare: async (subject) => {
+      const { writer, reader } = subject;
       await measureLags(writer, reader, 'warm-up', WARM_UP_WRITES);
+      if (load === 'idle') return;
+      await writeAll(writer, 'warm-up', 16, TOP_RATE_COMMANDS);
+      const startMs = performance.now();
+      await writeAll(writer, 'top-rate', 16, TOP_RATE_COMMANDS);
+      subject.topRate = (TOP_RATE_COMMANDS * 1_000) / (performance.now() - startMs);
     },
-    async run({ writer, reader }, round) {
-      const stop = new AbortController();
-      const noise = load === 'idle' ? undefined : keepWriting(writer, stop.signal);
+    async run({ writer, reader, topRate = 0 }, round) {
+      await using paced = topRate === 0 ? undefined : await startPacedWriter(writer, topRate / 2);
       const lags = await measureLags(writer, reader, `${round}`, LAG_SAMPLES);
-      stop.abort();
-      await noise;
+      await paced?.checkPace();
       return lags[Math.ceil((lags.length * percentile) / 100) - 1] ?? Number.NaN;
     },
   });
@@ -126,72 +131,10 @@ async function measureLags(
   );
 }
 
-/** Pipelines of 16 with pauses: well below what a server can take. */
-async function keepWriting(port: number, signal: AbortSignal): Promise<void> {
-  const client = new Redis(port);
-  for (let n = 0; !signal.aborted; n += 1) {
-    const adds = Array.from({ length: 16 }, (_, at) => client.sadd('noise', `${n}:${at}`));
-    await Promise.all(adds);
-  }
-  client.disconnect();
-}
-
-/** A node is stopped, the others change a tenth of the members, and it comes back. */
-const rejoinBench = defineBench<Cluster>({
-  name: 'sets-rejoin',
-  better: 'less',
-  unit: 'ms',
-  about: `a node that was away while ${CHANGES} of ${MEMBERS} members changed: from its start to equal digests`,
-  contestants: [
-    {
-      name: 'syncline serve, 3 nodes',
-      async open() {
-        const cluster = await startCluster({ nodes: 3, isMeshed: true, readyTimeoutMs: 60_000 });
-        const { writer } = portsOf(cluster);
-        await fillSet(writer, 'set', MEMBERS);
-        await withClient(writer, (client) => client.wait(2, 60_000));
-        return cluster;
-      },
-    },
-  ],
-  bound: { name: 'at most', value: 3_000 },
-  isLong: true,
-  async run(cluster, round) {
-    const { writer } = portsOf(cluster);
-    const away = cluster.node(3);
-    await away.stop();
-    await withClient(writer, (client) => changeMembers(client, round));
-    await away.start();
-    const startMs = performance.now();
-    for (;;) {
-      const digests = await Promise.all(
-        cluster.nodes.map((node) => digestOf(node.address('resp').port)),
-      );
-      if (new Set(digests).size === 1) return performance.now() - startMs;
-      await new Promise((resolve) => setTimeout(resolve, DIGEST_POLL_MS));
-    }
-  },
-});
-
-async function changeMembers(client: Redis, round: number): Promise<void> {
-  const removes = CHANGES / 10;
-  for (let at = 0; at < CHANGES; at += 1_000) {
-    const numbers = Array.from({ length: 1_000 }, (_, n) => round * CHANGES + at + n);
-    const members = numbers.map((number) => `element:${String(number).padStart(12, '0')}`);
-    if (at < removes) await client.srem('set', ...members);
-    else await client.sadd('set', ...members.map((member) => `${member}:new`));
-  }
-}
-
-function digestOf(port: number): Promise<string> {
-  return withClient(port, async (client) => String(await client.call('SYNCLINE.DIGEST')));
-}
-
 export const setsClusterBenches: readonly AnyBench[] = [
   rateBench('sets-cluster-sadd', 1, 50_000),
   rateBench('sets-cluster-sadd-pipelined', 16, 300_000),
   lagBench('sets-lag-p50', 50, 'idle'),
   lagBench('sets-lag-p99', 99, 'idle'),
   lagBench('sets-lag-loaded-p99', 99, 'loaded'),
-  rejoinBench,
 ];

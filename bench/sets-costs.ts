@@ -1,5 +1,5 @@
-// Sets: what a million elements cost: bytes in memory and in a checkpoint, the time to load them, and how long others
-// wait while one client reads them all or a checkpoint is written.
+// Sets: the cost of a million elements: bytes in memory and in a checkpoint, the time to load them, and how long
+// others wait while one client reads them all or a checkpoint is written.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cp, readdir, stat } from 'node:fs/promises';
@@ -8,11 +8,11 @@ import { join } from 'node:path';
 import { setTimeout as afterMs } from 'node:timers/promises';
 import {
   createSystemClock,
-  createSystemFiles,
   createSystemRandom,
   silentLogger,
   silentMetrics,
 } from '@syncline/kernel';
+import { createSystemFiles } from '@syncline/kernel/node';
 import { openSets } from '@syncline/sets';
 import { makeTempDirectory } from '@syncline/testkit';
 import { Redis } from 'ioredis';
@@ -69,7 +69,7 @@ const memoryBench = defineBench<SetsServer>({
   name: 'sets-memory-per-element',
   better: 'less',
   unit: 'bytes',
-  about: `what the process of a server grows by with each further set of ${MEMBERS} members of 20 bytes`,
+  about: `how much a server process grows with each further set of ${MEMBERS} members of 20 bytes`,
   contestants: [synclineContestant, redisContestant],
   bound: { name: 'at most', value: 100 },
   isLong: true,
@@ -80,7 +80,7 @@ const memoryBench = defineBench<SetsServer>({
   },
 });
 
-/** Opens a copy of the directory in this process: the start of a program is not part of it. */
+/** Opens a copy of the directory in this process, so that the startup of a program is not included. */
 function loadBench(name: string, from: 'checkpoint' | 'log', boundMs: number): AnyBench {
   return defineBench<SynclineServer>({
     name,
@@ -131,7 +131,7 @@ const readAllOthersBench = defineBench<SetsServer>({
   isLong: true,
   run: ({ port }) =>
     p99Ms(port, ['sismember', 'set', 'element:000000000001'], async () => {
-      // A process of its own: parsing the reply here would delay the others.
+      // A separate process: parsing the reply here would delay the others.
       const reader = spawn('redis-cli', ['-p', String(port), 'smembers', 'set'], {
         stdio: 'ignore',
       });
@@ -169,7 +169,7 @@ export const setsCostBenches: readonly AnyBench[] = [
   checkpointP99Bench,
 ];
 
-/** BGSAVE, and waits for its end. */
+/** BGSAVE, and waits until it has finished. */
 async function save(port: number): Promise<void> {
   await withClient(port, async (client) => {
     await client.bgsave();

@@ -1,5 +1,5 @@
-// The servers of the sets benches: `syncline serve` in a process of its own, and a redis-server that appends
-// to its file and syncs it each second, as `buffered` does.
+// The servers of the sets benches: `syncline serve` in a separate process, and a redis-server that appends to its
+// file and syncs it each second, as `buffered` does.
 import { startCluster, startRedis } from '@syncline/testkit';
 import { Redis } from 'ioredis';
 import type { Contestant } from './bench.js';
@@ -8,13 +8,13 @@ import { residentBytesOf } from './process-memory.js';
 
 export interface SetsServer {
   readonly port: number;
-  /** Stops it in good order, or kills it, and starts it on the same data. Resolves when it answers. */
+  /** Stops it cleanly, or kills it, and restarts it on the same data. Resolves when it responds. */
   restart(how: 'stop' | 'kill'): Promise<void>;
   /** Memory of its process. */
   residentBytes(): Promise<number>;
 }
 
-/** Ours alone: it also tells where its data lie, and can stay stopped. */
+/** Our server only: it also reports where its data is, and can stay stopped. */
 export interface SynclineServer extends SetsServer {
   readonly dataDir: string;
   stop(): Promise<void>;

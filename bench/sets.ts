@@ -1,5 +1,5 @@
-// Sets: commands per second, as redis-benchmark with 50 connections counts them, beside a redis-server that
-// keeps its data as durably.
+// Sets: commands per second, as redis-benchmark with 50 connections counts them, compared with a redis-server with
+// the same durability.
 //
 // SADD of the same member over and over is our worst case: each time it gets a new dot, which must be stored, while
 // Redis has nothing to do.
@@ -42,7 +42,7 @@ const addRandom = (round: number) => ['sadd', `set:${round}`, RANDOM_MEMBER];
 const addSame = () => ['sadd', 'set', 'element:000000000000'];
 const askRandom = () => ['sismember', 'set', RANDOM_MEMBER];
 const fill = ({ port }: SetsServer) => fillSet(port, 'set', MEMBERS);
-/** The rate into a large set over that into a small one, on one server. */
+/** The rate for a large set relative to that for a small one, on one server. */
 function growthBench(name: string, server: Contestant<SetsServer>): AnyBench {
   const ofSize = (members: number): Contestant<SetsServer> => ({
     name: `${members} members`,
@@ -102,7 +102,7 @@ export const setsBenches: readonly AnyBench[] = [
   }),
   rateBench({
     name: 'sets-sadd-steady',
-    about: 'SADD of random members for so long that checkpoints are in it',
+    about: 'SADD of random members, long enough to include checkpoints',
     pipeline: 16,
     count: STEADY_COUNT,
     words: addRandom,

@@ -1,4 +1,4 @@
-// Lets so many things go on at once, and the others wait for their turn.
+// Limits concurrency: a limited number of tasks run, and the others wait.
 export class Slots {
   readonly #max: number;
   readonly #waiting: (() => void)[] = [];

@@ -1,7 +1,7 @@
-// Who takes part in the storage benches: our two stores, and LevelDB without our adapter.
+// The contestants of the storage benches: our two stores, and LevelDB without our adapter.
 //
-// The plain one does what the adapter does for its callers, chained batches and ranges read in batches of
-// the same size, but keeps no checksums, orders no writes, and survives no full disk.
+// Plain LevelDB does what the adapter does for its callers, chained batches and ranges read in batches of the same
+// size, but keeps no checksums, does not order writes, and does not survive a full disk.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -11,11 +11,11 @@ import {
   createSystemClock,
   type Durability,
   kernelLimits,
-  openLevelStorage,
   type Storage,
   StorageBatch,
   silentLogger,
 } from '@syncline/kernel';
+import { openLevelStorage } from '@syncline/kernel/level';
 import { ClassicLevel } from 'classic-level';
 import type { Contestant } from './bench.js';
 

@@ -1,8 +1,7 @@
 // Storage: batches per second buffered and synced, point reads and range reads.
 //
-// Keys have 16 bytes in no order, values 100, and a batch holds 10 of them: about what a slice writes
-// for one request. Point and range reads go over 100,000 entries that were written and compacted as far
-// as LevelDB likes.
+// Keys have 16 bytes in random order, values 100 bytes, and a batch holds 10 of them: about what a slice writes for
+// one request. Point and range reads cover 100,000 entries that LevelDB has compacted as far as it does by itself.
 import type { AnyBench } from './bench.js';
 import { defineBench } from './measure.js';
 import {
@@ -101,7 +100,7 @@ function entriesFrom(first: number, count: number): BenchEntries {
   ]);
 }
 
-/** 16 bytes whose order is not that of their numbers. */
+/** 16 bytes whose order differs from that of their numbers. */
 function keyAt(number: number): Uint8Array {
   const key = new Uint8Array(16);
   const view = new DataView(key.buffer);
@@ -110,7 +109,7 @@ function keyAt(number: number): Uint8Array {
   return key;
 }
 
-/** A few values for all, made once: the time of a run is the store's. Half of each compresses. */
+/** A few values for all, created once, so that the time of a run is that of the store. Half of each compresses. */
 const VALUES = Array.from({ length: 64 }, (_, number) => {
   const value = new Uint8Array(VALUE_BYTES);
   let state = number;

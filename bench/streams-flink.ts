@@ -1,7 +1,7 @@
-// Streams beside Apache Flink: the same file of JSON lines in, a running count per user, one line per event out to
-// files, with exactly-once checkpoints each second and one core's worth of parallelism.
+// Streams compared with Apache Flink: the same file of JSON lines in, a running count per user, one line per event
+// out to files, with exactly-once checkpoints each second and one core's worth of parallelism.
 //
-// Flink runs in its local mini cluster from Maven's jars, state on the heap, in a process that stays for all runs.
+// Flink runs in its local mini cluster from Maven's jars, state on the heap, in a process that is used for all runs.
 // Before the first run the outputs of both are compared, as sets of lines.
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -40,7 +40,7 @@ interface Subject extends Counter {
   readonly work: string;
 }
 
-/** Of the sorted output, the same for every contestant. */
+/** The hash of the sorted output, the same for every contestant. */
 let expectedHash: string | undefined;
 
 function contestant(

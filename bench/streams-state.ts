@@ -1,8 +1,8 @@
-// Streams: what a state costs a pipeline per event and per checkpoint, beside a plain Map and JSON.
+// Streams: the cost of a state per event and per checkpoint, compared with a plain Map and JSON.
 //
-// 100,000 keys in random order, each counted. The Map is what a program would use that never had to
-// survive a crash, so the ratio is the price of being able to take a snapshot at any time. The snapshots
-// hold the same 100,000 counts; JSON has neither checksums nor a defined order.
+// 100,000 keys in random order, each counted. The Map is what a program would use if it never had to survive a crash,
+// so the ratio is the price of being able to take a snapshot at any time. The snapshots hold the same 100,000 counts;
+// JSON has neither checksums nor a defined order.
 import { createMemoryStorage } from '@syncline/kernel';
 import { createSeededRandom } from '@syncline/kernel/testing';
 import {

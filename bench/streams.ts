@@ -1,8 +1,8 @@
-// Streams: whole pipelines on a real directory.
+// Streams: the speed of whole pipelines on a real directory.
 //
-// The cost of exactly-once is the ratio between a pipeline with a checkpoint each second and the same one
-// that only commits at its end; a plain Map over the same items is what the work itself costs. Checkpoint
-// pause and recovery are measured with 1,000,000 keys, of which 100,000 change between checkpoints.
+// The cost of exactly-once is the ratio between a pipeline with a checkpoint each second and the same one that only
+// commits at its end, over input that takes several seconds; a plain Map over the same items shows the cost of the
+// work itself.
 
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
@@ -18,6 +18,7 @@ import {
   memorySource,
   numberCodec,
   type Pipeline,
+  type Source,
   start,
   tumbling,
 } from '@syncline/streams';
@@ -25,26 +26,23 @@ import type { AnyBench, Contestant } from './bench.js';
 import { defineBench } from './measure.js';
 
 const EVENTS = 2_000_000;
+/** For the pipeline whose checkpoints are measured: it reads the same events several times. */
+const REPEATS = 5;
 const KEYS = 100_000;
-const MANY_KEYS = 1_000_000;
-const DIRTY_KEYS = 100_000;
+const BATCH_ITEMS = 512;
 const LINES = 500_000;
 const NEVER_MS = 1_000_000_000;
 
 interface Click {
   readonly user: number;
-  readonly atMs: number;
 }
 
-/** Made when the first bench asks: other benches need not wait for it. */
+/** Created when the first bench needs it: other benches do not have to wait for it. */
 let clicks: readonly Click[] | undefined;
 
 function allClicks(): readonly Click[] {
   const random = createSeededRandom('bench/streams');
-  clicks ??= Array.from({ length: EVENTS }, (_, index) => ({
-    user: random.u32() % KEYS,
-    atMs: Math.floor(index / 1_000),
-  }));
+  clicks ??= Array.from({ length: EVENTS }, () => ({ user: random.u32() % KEYS }));
   return clicks;
 }
 
@@ -84,11 +82,34 @@ function pipelineContestant(
   };
 }
 
-const windowCounts = (directory: string) =>
-  definePipeline('clicks', (p) => {
-    p.source(memorySource({ uid: 'in', partitions: { a: allClicks() } }), {
-      eventTime: (click) => click.atMs,
-    })
+const clicksOnce = () => memorySource({ uid: 'in', partitions: { a: allClicks() } });
+
+/** All events, again and again. */
+function repeated(): Source<Click, number> {
+  const { uid, partitions, check } = clicksOnce();
+  return {
+    uid,
+    isFinite: true,
+    partitions,
+    check,
+    async *read(_partition, from) {
+      const all = allClicks();
+      for (let at = from ?? 0; at < REPEATS * EVENTS; ) {
+        const first = at % EVENTS;
+        const items = all.slice(first, first + BATCH_ITEMS);
+        at += items.length;
+        yield { items, position: at };
+      }
+      yield { items: [], position: REPEATS * EVENTS, end: true };
+    },
+  };
+}
+
+/** 1,000 events a millisecond. */
+const windowCounts = (source: () => Source<Click, number>) => (directory: string) => {
+  let events = 0;
+  return definePipeline('clicks', (p) => {
+    p.source(source(), { eventTime: () => Math.floor(events++ / 1_000) })
       .keyBy((click) => click.user)
       .window(tumbling({ sizeMs: 1_000 }), {
         uid: 'counts',
@@ -99,6 +120,7 @@ const windowCounts = (directory: string) =>
       })
       .to(fileSink({ uid: 'out', dir: join(directory, 'out') }));
   });
+};
 
 const plainMap: Contestant<Work> = {
   name: 'Map',
@@ -153,72 +175,26 @@ function linesContestant(name: string, isEmitting: boolean): Contestant<Work> {
   };
 }
 
-/** Counts for many keys, then changes some of them again and again. */
-const manyKeys = (directory: string, rounds: number) =>
-  definePipeline('many', (p) => {
-    const all = Array.from({ length: MANY_KEYS }, (_, key) => key);
-    const changed = all.slice(0, DIRTY_KEYS);
-    const records = [...all, ...Array.from({ length: rounds }, () => changed).flat()];
-    p.source(memorySource({ uid: 'in', partitions: { a: records } }))
-      .keyBy((key) => key)
-      .process({
-        uid: 'counts',
-        state: { count: aggregate(numberCodec) },
-        onItem(_key: number, ctx) {
-          ctx.state.count.update((before = 0) => before + 1);
-        },
-      })
-      .to(fileSink({ uid: 'out', dir: join(directory, 'out') }));
-  });
-
-/** The 99th percentile of the pauses of one run, in ms. */
-const pauses: Contestant<Work> = {
-  name: 'streams',
-  async open() {
-    const run = () =>
-      withDirectory(async (directory) => {
-        const checkpoint = { everyMs: NEVER_MS, everyRecords: DIRTY_KEYS, minPauseMs: 0 };
-        const dir = join(directory, 'state');
-        const running = await start(manyKeys(directory, 20), { dir, checkpoint });
-        const seen: number[] = [];
-        for await (const { pauseMs } of running.checkpoints()) seen.push(pauseMs);
-        await running.finished;
-        seen.sort((left, right) => left - right);
-        return seen[Math.floor(seen.length * 0.99)] ?? 0;
-      });
-    return { run, ...nothingToClose };
-  },
-};
-
-/** From the call of `start` until it has recovered, in ms. */
-const recovery: Contestant<Work> = {
-  name: 'streams',
-  async open() {
-    const directory = await mkdtemp(join(tmpdir(), 'bench-recovery-'));
-    const dir = join(directory, 'state');
-    const first = await start(manyKeys(directory, 0), { dir });
-    await first.finished;
-    const run = async () => {
-      const startedMs = performance.now();
-      const running = await start(manyKeys(directory, 0), { dir });
-      const tookMs = performance.now() - startedMs;
-      await running.stop();
-      return tookMs;
-    };
-    return { run, [Symbol.asyncDispose]: () => rm(directory, { recursive: true }) };
-  },
-};
-
 export const streamsBenches: readonly AnyBench[] = [
   defineBench<Work>({
     name: 'streams-window-count',
     unit: 'events/s',
     about:
-      '2,000,000 events of 100,000 keys from memory, counted per window of 1 s, with a checkpoint each second, against none and against a bare Map',
+      '2,000,000 events of 100,000 keys from memory, counted per window of 1 s, with a checkpoint each second, against a bare Map',
     contestants: [
-      pipelineContestant('checkpoints', 1_000, EVENTS, windowCounts),
-      pipelineContestant('no checkpoints', NEVER_MS, EVENTS, windowCounts),
+      pipelineContestant('checkpoints', 1_000, EVENTS, windowCounts(clicksOnce)),
       plainMap,
+    ],
+    run: (subject) => subject.run(),
+  }),
+  defineBench<Work>({
+    name: 'streams-overhead',
+    unit: 'events/s',
+    about:
+      'the same pipeline over 10,000,000 events, with a checkpoint each second, against one that only commits at its end',
+    contestants: [
+      pipelineContestant('checkpoints', 1_000, REPEATS * EVENTS, windowCounts(repeated)),
+      pipelineContestant('no checkpoints', NEVER_MS, REPEATS * EVENTS, windowCounts(repeated)),
     ],
     run: (subject) => subject.run(),
   }),
@@ -227,22 +203,6 @@ export const streamsBenches: readonly AnyBench[] = [
     unit: 'lines/s',
     about: '500,000 lines of JSON counted per key, without output and with one line of output each',
     contestants: [linesContestant('count', false), linesContestant('count and write', true)],
-    run: (subject) => subject.run(),
-  }),
-  defineBench<Work>({
-    name: 'streams-pause',
-    unit: 'ms',
-    better: 'less',
-    about: 'checkpoint pause, 99th percentile, 1,000,000 keys in memory of which 100,000 changed',
-    contestants: [pauses],
-    run: (subject) => subject.run(),
-  }),
-  defineBench<Work>({
-    name: 'streams-recovery',
-    unit: 'ms',
-    better: 'less',
-    about: 'from `start` until records are read again, 1,000,000 keys in memory',
-    contestants: [recovery],
     run: (subject) => subject.run(),
   }),
 ];

@@ -1,8 +1,8 @@
-// Who spreads news in the propagation benches: trackers that share a state service, and plain Redis clients
-// that count with HINCRBYFLOAT and tell each other with PUBLISH.
+// The contestants of the propagation benches: trackers that share a state service, and plain Redis clients
+// that count with HINCRBYFLOAT and notify each other with PUBLISH.
 //
-// A piece of news is a failure of one of many flows. Each flow has a cell of level 0 to itself, so that the
-// cells of a message say of which flows it tells.
+// A change is a failure of one of many flows. Each flow has its own cell on level 0, so that the cells of a
+// message identify its flows.
 import type { FairTracker, SyncResponse } from '@syncline/fair';
 import { grpcRemote } from '@syncline/fair/grpc';
 import { startRedis } from '@syncline/testkit';
@@ -14,20 +14,20 @@ import { type StateServerOptions, startStateServer } from './fair-state-server.j
 export const CLIENTS = 8;
 export const FLOWS = 500;
 /** A failure counts in two structures, each with a message of its own. */
-export const MESSAGES_PER_NEWS = 2;
-/** A day: with the window the cells of all flows change, and a run would wait for news in vain. */
+export const MESSAGES_PER_CHANGE = 2;
+/** A day: when the window changes, so do the cells of all flows, and a run would never finish. */
 const WINDOW_MS = 86_400_000;
 
-export interface NewsSubject {
-  /** Before each run. `onHeard` is called with what a client, the sender included, has taken in. */
-  begin(onHeard: (client: number, flow: number) => void): void;
+export interface PropagationSubject {
+  /** Called before each run. `onReceived` is called with what a client, the sender included, has received. */
+  begin(onReceived: (client: number, flow: number) => void): void;
   tell(client: number, flow: number): void;
 }
 
 export function trackersContestant(
   name: string,
   options: StateServerOptions = {},
-): Contestant<NewsSubject> {
+): Contestant<PropagationSubject> {
   return {
     name,
     async open() {
@@ -42,7 +42,7 @@ export function trackersContestant(
       });
       let keys: readonly string[] = [];
       return {
-        begin(onHeard) {
+        begin(onReceived) {
           const [first] = fleet.trackers;
           if (first === undefined) return;
           const flows = flowsByColumn(first);
@@ -53,7 +53,7 @@ export function trackersContestant(
             for (let index = 0; index < cells.count; index += 1) {
               const flow =
                 cells.rows[index] === 0 ? flows.get(cells.columns[index] ?? 0) : undefined;
-              if (flow !== undefined) onHeard(client, flow.index);
+              if (flow !== undefined) onReceived(client, flow.index);
             }
           };
         },
@@ -66,24 +66,24 @@ export function trackersContestant(
   };
 }
 
-export const publishContestant: Contestant<NewsSubject> = {
+export const publishContestant: Contestant<PropagationSubject> = {
   name: 'HINCRBYFLOAT and PUBLISH',
   ...(redisVersion !== undefined && { version: redisVersion }),
   async open() {
     const redis = await startRedis();
     const writers = await connectRedis(redis.port, CLIENTS);
     const readers = await connectRedis(redis.port, CLIENTS);
-    let onHeard: (client: number, flow: number) => void = () => {};
+    let onReceived: (client: number, flow: number) => void = () => {};
     const structures = ['main', 'secondary'];
     for (const [client, reader] of readers.entries()) {
       reader.on('message', (structure: string, message: string) => {
-        if (structure === 'main') onHeard(client, Number(message));
+        if (structure === 'main') onReceived(client, Number(message));
       });
       await reader.subscribe(...structures);
     }
     return {
       begin(listener) {
-        onHeard = listener;
+        onReceived = listener;
       },
       tell(client, flow) {
         const pipeline = writers[client]?.pipeline();
@@ -99,7 +99,7 @@ export const publishContestant: Contestant<NewsSubject> = {
   },
 };
 
-/** Flows that share no cell of level 0. */
+/** Flows that do not share a cell on level 0. */
 function flowsByColumn(
   tracker: FairTracker,
 ): ReadonlyMap<number, { readonly key: string; readonly index: number }> {

@@ -1,5 +1,5 @@
-// The image's health check: asks /healthz of the server in this container. It needs no curl, and it reads the
-// same variables as the server. The answer comes over loopback, so its certificate is not verified.
+// The image's health check: requests /healthz from the server in this container. It needs no curl, and it reads the
+// same variables as the server. The response comes over loopback, so its certificate is not verified.
 import { readFileSync } from 'node:fs';
 import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
@@ -18,7 +18,7 @@ const options = {
   timeout: 4_000,
   agent: false,
   ...(isTls && {
-    cert: readFileSync(certFile), // shown where tls.ca_file demands client certificates
+    cert: readFileSync(certFile), // needed if tls.ca_file requires client certificates
     key: readFileSync(keyFile),
     rejectUnauthorized: false,
   }),
@@ -27,7 +27,7 @@ const request = (isTls ? requestHttps : requestHttp)(options, (response) => {
   response.resume();
   process.exitCode = response.statusCode === 200 ? 0 : 1;
 });
-request.on('timeout', () => request.destroy(new Error('no answer within 4 s')));
+request.on('timeout', () => request.destroy(new Error('no response within 4 s')));
 request.on('error', (error) => {
   process.stderr.write(`${error.message}\n`);
   process.exitCode = 1;

@@ -1,11 +1,12 @@
 #!/bin/sh
-# Makes everything a cluster needs to listen beyond loopback: a private certificate authority, one server
-# certificate for all nodes, the bearer token, the RESP password and the mesh secret.
+# Creates everything a cluster needs to listen beyond loopback: a private certificate authority, one server
+# certificate for all nodes, a client certificate for mutual TLS, the bearer token, the RESP password and the
+# mesh secret.
 #
 #   make-secrets.sh DIR NAME...     NAME is a host name or an address that clients and peers use
 #
-# Files that exist are kept, so a second run changes nothing. To renew the certificate (it is valid for
-# 825 days), delete server.pem and run the script again with the same names. Keep ca.key somewhere else:
+# Existing files are kept, so a second run changes nothing. To renew the certificate (it is valid for
+# 825 days), delete server.pem (or client.pem) and run the script again with the same names. Keep ca.key somewhere else:
 # no node needs it.
 set -eu
 
@@ -50,8 +51,18 @@ if [ ! -e server.pem ]; then
     -extfile "$extensions" -out server.pem 2>/dev/null
 fi
 
+if [ ! -e client.pem ]; then
+  openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -noenc -subj "/CN=syncline-client" \
+    -keyout client.key -out client.csr 2>/dev/null
+  usage=$(mktemp)
+  echo "extendedKeyUsage=clientAuth" > "$usage"
+  openssl x509 -req -in client.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 825 \
+    -extfile "$usage" -out client.pem 2>/dev/null
+  rm -f "$usage" client.csr
+fi
+
 for secret in token resp-password mesh-secret; do
   [ -e "$secret" ] || openssl rand -hex 32 > "$secret"
 done
 
-echo "Wrote ca.pem, ca.key, server.pem, server.key, token, resp-password and mesh-secret to $PWD" >&2
+echo "Wrote ca.pem, ca.key, server.pem, server.key, client.pem, client.key, token, resp-password and mesh-secret to $PWD" >&2

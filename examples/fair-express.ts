@@ -1,5 +1,6 @@
-// A real Express server with room for 40 requests per second; one noisy client asks for 200, three quiet ones
-// for 10 each. Three seconds without fair throttling, three with: then it prints what each of them got.
+// A real Express server with room for 40 requests per second; one noisy client sends 200, three quiet ones 10 each.
+// It runs three seconds without fair throttling and three with it, and prints how many requests of each client
+// succeeded.
 //
 //   npm run example -- fair-express
 import { once } from 'node:events';
@@ -12,7 +13,7 @@ import express, { type RequestHandler } from 'express';
 const CAPACITY_PER_SECOND = 40;
 const SECONDS = 3;
 const TICK_MS = 50;
-/** Requests per second of each client. The quiet ones together want less than there is. */
+/** Requests per second of each client. The quiet ones together need less than the capacity. */
 const demand = { noisy: 200, quiet1: 10, quiet2: 10, quiet3: 10 };
 type ClientName = keyof typeof demand;
 
@@ -23,7 +24,7 @@ interface Tally {
   throttled: number;
 }
 
-/** The protected resource: it refills evenly, and answers 503 when it is empty. */
+/** The protected resource: it refills evenly, and responds with 503 when it is empty. */
 function createResource(): RequestHandler {
   let tokens = CAPACITY_PER_SECOND / 4;
   let refilledAt = performance.now();
@@ -56,7 +57,7 @@ async function measure(guards: readonly RequestHandler[]): Promise<Map<ClientNam
   return tallies;
 }
 
-/** Asks at its own pace, whatever the answers are: nobody backs off by itself. */
+/** Sends requests at a fixed rate, whatever the responses are: no client backs off by itself. */
 async function runClient(url: string, name: ClientName): Promise<Tally> {
   const tally: Tally = { sent: 0, served: 0, exhausted: 0, throttled: 0 };
   const ask = async () => {

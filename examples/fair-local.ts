@@ -1,4 +1,4 @@
-// A noisy neighbour is throttled, and the quiet tenants get their share: two minutes in a moment.
+// A noisy neighbour is throttled, and the quiet tenants get their share: two minutes, simulated in a moment.
 //
 //   npm run example -- fair-local
 import { createFairTracker } from '@syncline/fair';
@@ -6,11 +6,11 @@ import { Simulation } from '@syncline/kernel/testing';
 
 const CAPACITY_PER_SECOND = 10;
 const SECONDS = 120;
-/** Requests per second of each tenant. The quiet ones together want less than there is. */
+/** Requests per second of each tenant. The quiet ones together need less than the capacity. */
 const demand = { noisy: 50, quiet1: 2, quiet2: 2, quiet3: 2 };
 type Tenant = keyof typeof demand;
 
-/** Runs the same traffic, with or without fair throttling, and returns how many each got served. */
+/** Runs the same traffic, with or without fair throttling, and returns how many requests of each were served. */
 async function serve(isFair: boolean): Promise<Record<Tenant, number>> {
   const simulation = new Simulation({ seed: 1 });
   const { clock } = simulation;
@@ -44,7 +44,7 @@ function shuffledRequests(float: () => number): Tenant[] {
 
 const without = await serve(false);
 const fair = await serve(true);
-process.stdout.write('served per second, of 10 that the resource can do\n');
+process.stdout.write('served per second, of a capacity of 10\n');
 process.stdout.write('tenant   wants  without  with fair throttling\n');
 for (const [tenant, wanted] of Object.entries(demand)) {
   const rate = (served: Record<Tenant, number>) => (served[tenant as Tenant] / SECONDS).toFixed(1);

@@ -1,5 +1,5 @@
-// Three instances share what they learn through a state service: a caller that was noisy at two of them is known
-// to the third, which has never seen it. Then the service stops, and decisions go on.
+// Three instances share what they learn through a state service: a caller that was noisy at two of them is known to
+// the third, which has never seen it. Then the service stops, and decisions continue.
 //
 //   npm run example -- fair-remote
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -48,7 +48,7 @@ show('the service is stopped', trackers);
 for (let failures = 0; failures < 30; failures += 1) third.report('newcomer', 'failure');
 const { throttled } = third.register('newcomer');
 process.stdout.write(
-  `instance 3 goes on by itself: a new noisy caller is ${throttled ? '' : 'not '}throttled\n`,
+  `instance 3 continues by itself: a new noisy caller is ${throttled ? '' : 'not '}throttled\n`,
 );
 
 for (const tracker of trackers) await tracker.close({ timeoutMs: 100 });

@@ -1,6 +1,6 @@
 // Four processes work on one job, each on its part of three streams of work. One is killed with SIGKILL in the
-// middle: it shows as lost, another process takes its task over under a new epoch, and the job comes to its
-// end. A fifth process watches, and proves that it has seen every change.
+// middle: it shows as lost, another process takes over its task under a new epoch, and the job is completed. A fifth
+// process watches, and proves that it has seen every change.
 //
 //   npm run example -- jobs-nightly
 import { type ChildProcess, fork } from 'node:child_process';
@@ -25,10 +25,10 @@ const numTasks = 4;
 const TAGS = ['ingest', 'parse', 'report'] as const;
 const STEPS = [10, 20, 30, 40, 50, 60, 70, 80, 90];
 const VICTIM = 2;
-/** The shortest there is, so that nobody waits long for the lost task. */
+/** The shortest allowed, so that the lost task is detected soon. */
 const TTL_MS = 1_000;
 
-/** One task: goes through its part of every tag, from where the last process of this task has stopped. */
+/** One task: works through its part of every tag, from where the previous process of this task stopped. */
 async function work(address: string, taskIndex: number, stepMs: number): Promise<void> {
   await using store = createRemoteJobStore({ address });
   const target = { store, jobId, taskIndex, numTasks };
@@ -44,7 +44,7 @@ async function work(address: string, taskIndex: number, stepMs: number): Promise
   }
 }
 
-/** A line per thing that happens and, on a terminal, a table below them that is drawn anew with each change. */
+/** Prints a line for each event and, on a terminal, a table below them that is redrawn with each change. */
 class Board {
   readonly #states = new Map<string, State>();
   readonly #leases = new Map<number, TaskLease>();
@@ -95,7 +95,7 @@ class Board {
   }
 }
 
-/** Follows the whole job, with leases and metadata, and counts: revisions are 1, 2, 3 … without a hole. */
+/** Follows the whole job, with leases and metadata, and counts: revisions are 1, 2, 3 … without gaps. */
 async function watch(address: string): Promise<void> {
   const board = new Board();
   process.on('message', (line: string) => board.say(line));
@@ -119,12 +119,12 @@ async function watch(address: string): Promise<void> {
   }
   const { percent, revision } = await reader.getProgress();
   board.say(`the job is at ${percent} % and at revision ${revision}`);
-  board.say(`the watcher saw revisions 1 to ${seen}, each once, none is missing`);
+  board.say(`the watcher saw revisions 1 to ${seen}, each once, none missing`);
   process.disconnect();
   if (revision !== seen) throw new Error(`the watcher has missed ${revision - seen} changes`);
 }
 
-/** Which change of the job an event stands for, if it stands for one. */
+/** Which change of the job an event represents, if any. */
 function revisionOf(event: JobEvent): number | undefined {
   switch (event.kind) {
     case 'snapshot':
@@ -135,7 +135,7 @@ function revisionOf(event: JobEvent): number | undefined {
     case 'job':
       return event.job.revision;
     case 'gap':
-      throw new Error(`something was left out: ${event.reason}`);
+      throw new Error(`changes were left out: ${event.reason}`);
     case 'synced':
     case 'live':
     case 'stale':
@@ -162,11 +162,11 @@ async function runJob(address: string, stepMs: string): Promise<void> {
 
   const victim = tasks[VICTIM];
   await reader.waitFor({ taskId: VICTIM, tag: 'parse' }, ({ lowest }) => lowest.status >= 20);
-  watcher.send(`kill -9 ${victim?.pid}, which works on task ${VICTIM}`);
+  watcher.send(`kill -9 ${victim?.pid}, which is working on task ${VICTIM}`);
   victim?.kill('SIGKILL');
   await reader.waitFor({}, ({ lostTasks }) => lostTasks > 0);
   tasks[VICTIM] = startTask(VICTIM);
-  watcher.send(`process ${tasks[VICTIM]?.pid} takes task ${VICTIM} over`);
+  watcher.send(`process ${tasks[VICTIM]?.pid} takes over task ${VICTIM}`);
 
   await Promise.all([...tasks, watcher].map(ended));
 }
@@ -178,7 +178,7 @@ if (role === 'task') {
   await watch(address);
 } else {
   const dataDir = await mkdtemp(join(tmpdir(), 'syncline-nightly-'));
-  const { startSyncline } = await import('./server/start-syncline.js'); // the others need no server
+  const { startSyncline } = await import('./server/start-syncline.js'); // the others do not need a server
   const { server, portOf } = await startSyncline({ data_dir: dataDir });
   try {
     await runJob(`127.0.0.1:${portOf('grpc')}`, role); // `npm run example -- jobs-nightly 50` takes about 50 ms per step

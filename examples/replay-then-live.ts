@@ -1,4 +1,4 @@
-// A reader that joins late, loses its connection and comes back, and still sees every change once.
+// A reader that joins late, disconnects and comes back, and still sees every change exactly once.
 //
 //   npm run example -- replay-then-live
 import { createSystemClock, Feed, MemoryFeedStore } from '@syncline/kernel';
@@ -20,11 +20,11 @@ const feed = new Feed({ clock, store });
 
 function measure(key: string, celsius: number): void {
   const reading = { revision: store.revision() + 1, key, celsius };
-  store.commit(reading); // first the store, then the feed: nobody sees what could be lost
+  store.commit(reading); // first the store, then the feed: readers never see a change that could still be lost
   feed.publish([reading]);
 }
 
-/** Reads until revision `until` and returns where to go on from. */
+/** Reads until revision `until` and returns where to continue from. */
 async function follow(until: number, after?: number): Promise<number> {
   await using subscription = feed.subscribe({
     scope: undefined,
@@ -45,7 +45,7 @@ measure('kitchen', 21);
 process.stdout.write('A new reader gets the latest of each key, then the marker:\n');
 const cursor = await follow(3);
 
-process.stdout.write('It goes away. Meanwhile two changes are committed.\n');
+process.stdout.write('It disconnects. In the meantime two changes are committed.\n');
 measure('cellar', 12);
 measure('attic', 30);
 

@@ -1,5 +1,5 @@
-// Three nodes hold the same sets. This writes on all of them at once, cuts one off, kills another with SIGKILL,
-// lets them heal, and checks that all three are equal and nothing acknowledged is missing.
+// Three nodes hold the same sets. This example writes to all of them at once, cuts one off, kills another with
+// SIGKILL, lets them recover, and checks that all three are equal and nothing acknowledged is missing.
 //
 //   npm run example -- sets-cluster
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -17,7 +17,7 @@ const COMMAND = fileURLToPath(new URL('../../packages/cli/bin/syncline.js', impo
 const WRITES = 2_000;
 const BATCH = 20;
 
-/** Distinct ports that are free now: peers must be named before they listen. */
+/** Distinct ports that are currently free: peers must be configured before they listen. */
 async function freePorts(count: number): Promise<number[]> {
   const servers: Server[] = [];
   for (let n = 0; n < count; n += 1) {
@@ -77,7 +77,7 @@ class Node {
   }
 }
 
-/** Adds members of its own on one node, and notes those that are acknowledged. */
+/** Adds its own members on one node, and records those that are acknowledged. */
 async function write(node: Node, prefix: string, acknowledged: string[]): Promise<void> {
   const redis = node.client();
   redis.on('error', () => undefined); // one of the nodes is killed
@@ -127,7 +127,7 @@ try {
   three.signal('SIGSTOP'); // to the others it looks like a broken network
   await Promise.all([write(one, 'b1', acknowledged), write(two, 'b2', acknowledged)]);
   three.signal('SIGCONT');
-  say('node 3 was cut off while the other two went on writing');
+  say('node 3 was cut off while the other two kept writing');
 
   const beforeTheKill: string[] = [];
   const writing = write(two, 'c2', beforeTheKill);
@@ -137,9 +137,7 @@ try {
   acknowledged.push(...beforeTheKill);
   await write(one, 'c1', acknowledged);
   await two.start();
-  say(
-    `node 2 was killed in the middle of writing, after ${beforeTheKill.length} acknowledged adds`,
-  );
+  say(`node 2 was killed while writing, after ${beforeTheKill.length} acknowledged adds`);
 
   const startedMs = performance.now();
   await whenEqual(nodes);

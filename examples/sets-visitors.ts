@@ -1,6 +1,6 @@
-// Two web servers count their visitors together. Each is a process of its own and adds to the same sets of one
-// Syncline server, with ioredis, a plain Redis client. Who came to both counts once; nothing is lost when the
-// Syncline server stops and starts again.
+// Two web servers count their visitors together. Each is a separate process and adds to the same sets of one Syncline
+// server, with ioredis, a plain Redis client. A visitor of both counts once; nothing is lost when the Syncline server
+// is restarted.
 //
 //   npm run example -- sets-visitors
 import { fork } from 'node:child_process';
@@ -15,7 +15,7 @@ import { startSyncline } from './server/start-syncline.js';
 const REQUESTS = 5_000;
 const VISITORS = 3_000;
 
-/** One web server: many requests, each by one of a few thousand visitors. */
+/** One web server: many requests, each from one of a few thousand visitors. */
 async function serveVisitors(port: number): Promise<void> {
   const redis = new Redis(port);
   const ownVisitors = new Set<number>();

@@ -1,5 +1,5 @@
-// Running totals per customer, from a file of orders to part files, in a process that is killed again and again.
-// The output is then compared, byte by byte, with that of a run that nobody disturbed.
+// Running totals per customer, from a file of orders to part files, in a process that is killed again and again. The
+// output is then compared, byte by byte, with that of an undisturbed run.
 //
 //   npm run example -- streams-orders
 import { fork } from 'node:child_process';
@@ -28,7 +28,7 @@ interface Order {
   readonly cents: number;
 }
 
-/** The whole pipeline. `work` has the orders, the output and the checkpoints. */
+/** The whole pipeline. `work` contains the orders, the output and the checkpoints. */
 function totalsOf(work: string, name: string) {
   return definePipeline('order-totals', (p) => {
     p.source(jsonlSource<Order>({ uid: 'orders', files: [join(work, 'orders.jsonl')] }))
@@ -54,7 +54,7 @@ async function runPipeline(work: string, name: string): Promise<void> {
   await run.finished;
 }
 
-/** Runs the pipeline in a process of its own, which is killed up to `killsMax` times before it may finish. */
+/** Runs the pipeline in a separate process, which is killed up to `killsMax` times before it may finish. */
 async function runInProcess(work: string, name: string, killsMax: number): Promise<number> {
   for (let kills = 0; ; ) {
     const child = fork(fileURLToPath(import.meta.url), [work, name]);
@@ -69,7 +69,7 @@ async function runInProcess(work: string, name: string, killsMax: number): Promi
     if (signal !== 'SIGKILL') throw new Error(`the pipeline ended with ${code ?? signal}`);
     kills += 1;
     const parts = (await partsOf(work, name).catch(() => [])).length;
-    process.stdout.write(`kill -9 ${child.pid}, with ${parts} part files committed\n`);
+    process.stdout.write(`kill -9 ${child.pid}; part files committed so far: ${parts}\n`);
   }
 }
 
@@ -104,7 +104,7 @@ async function compareRuns(): Promise<void> {
     const lines = killed.split('\n').length - 1;
     const hash = createHash('sha256').update(killed).digest('hex').slice(0, 16);
     process.stdout.write(`killed ${kills} times: ${lines} lines of output, sha256 ${hash}…\n`);
-    if (calm !== killed) throw new Error('the output differs from that of the calm run');
+    if (calm !== killed) throw new Error('the output differs from that of the undisturbed run');
     process.stdout.write('identical to the output of the run that was not killed\n');
   } finally {
     await rm(work, { recursive: true, force: true });

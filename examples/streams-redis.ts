@@ -59,7 +59,7 @@ async function countUntil(url: string, dir: string, recordsMin: number): Promise
     process.stdout.write(`epoch ${epoch}: ${records} of ${ORDERS} orders\n`);
     if (records >= recordsMin) break;
   }
-} // leaves in order, at a checkpoint
+} // stops cleanly, at a checkpoint
 
 async function countOrders(url: string, dir: string): Promise<void> {
   const redis = new Redis(url);
@@ -103,7 +103,7 @@ async function freePort(): Promise<number> {
   await once(server, 'listening');
   const address = server.address();
   server.close();
-  if (address === null || typeof address === 'string') throw new Error('no port is free');
+  if (address === null || typeof address === 'string') throw new Error('no free port');
   return address.port;
 }
 

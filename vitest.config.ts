@@ -2,10 +2,11 @@
 // under a simulated world), `int` (sockets, disk, processes) and `int-alone` (servers under load).
 //
 // Tests read the sources of the workspace packages (condition `syncline-source`), so that a run never
-// sees a stale build. What needs no real world runs first, on all cores. Integration files often wait:
-// one at a time they left two fifths of two cores idle, so two run at once. Those that put a server
-// under load then run one at a time, so that a busy core or a slow disk does not fail the neighbour.
+// sees a stale build. What needs no real world runs first, on all cores. Integration files often wait
+// (one of them for a full minute), so three run at once. Those that put a server under load then run one
+// at a time, so that a busy core or a slow disk does not fail the neighbour.
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 const roots = ['packages/*/src', 'scripts', 'bench', 'e2e', 'examples'];
 // Not `import`: it would reach Node itself, where `require` would then load modules made for `import`.
@@ -26,11 +27,14 @@ const jobsCrashSeeds = Number(process.env['JOBS_CRASH_SEEDS'] ?? 12);
 /** How many processes write one job in Firestore at once. */
 const jobsContenders = Number(process.env['JOBS_CONTENDERS'] ?? 5);
 
-/** How many random histories every store of jobs is led through. Through Firestore a tenth of them. */
+/** How many random histories each store of jobs runs; over gRPC a quarter, in Firestore and PostgreSQL a tenth. */
 const jobsHistories = Number(process.env['JOBS_HISTORIES'] ?? 200);
 
 /** How often a server of jobs is killed under load. */
 const jobsKills = Number(process.env['JOBS_KILLS'] ?? 20);
+
+/** How often PostgreSQL is killed under jobs. */
+const jobsPostgresKills = Number(process.env['JOBS_POSTGRES_KILLS'] ?? 3);
 
 /** How often a server of sets is killed under load, in each class of durability. */
 const setsKills = Number(process.env['SETS_KILLS'] ?? 3);
@@ -38,11 +42,17 @@ const setsKills = Number(process.env['SETS_KILLS'] ?? 3);
 /** How many faults strike a cluster of sets under load. */
 const setsClusterRounds = Number(process.env['SETS_CLUSTER_ROUNDS'] ?? 6);
 
-/** At how many steps, at most, each reference pipeline is crashed. */
+/** How many single crashes of each reference pipeline are tried, at most; with `Infinity` all of them. */
 const streamsCrashStates = Number(process.env['STREAMS_CRASH_STATES'] ?? 360);
 
 /** How often a real pipeline is killed, over all sources and sinks. */
 const streamsKills = Number(process.env['STREAMS_KILLS'] ?? 100);
+
+/** A file that keeps count of the kills, so that a long run can be continued. */
+const streamsKillsLog = process.env['STREAMS_KILLS_LOG'] ?? '';
+
+/** In how many bytes of each file, at most, a checkpoint directory is damaged. */
+const streamsDamageTrials = Number(process.env['STREAMS_DAMAGE_TRIALS'] ?? 6);
 
 /** Up to how many differences the cost curve of reconciliation is measured: 1,000, or up to 100,000. */
 const ribltDifferencesMax = Number(process.env['RIBLT_DIFFERENCES_MAX'] ?? 1_000);
@@ -72,10 +82,13 @@ function project(name: string, options: ProjectOptions): TestProjectInlineConfig
         jobsCrashSeeds,
         jobsHistories,
         jobsKills,
+        jobsPostgresKills,
         ribltDifferencesMax,
         dashboardTasks,
         streamsCrashStates,
         streamsKills,
+        streamsKillsLog,
+        streamsDamageTrials,
       },
       ...options,
     },
@@ -83,13 +96,38 @@ function project(name: string, options: ProjectOptions): TestProjectInlineConfig
 }
 
 const integration: ProjectOptions = {
-  testTimeout: 60_000,
-  hookTimeout: 30_000,
+  // Only against tests that hang: on a busy machine some of them wait ten times as long as on an idle one.
+  testTimeout: 180_000,
+  hookTimeout: 60_000,
+  expect: { poll: { timeout: 60_000 } },
   // Loading the modules anew for each file would take as long as the tests themselves.
   isolate: false,
   restoreMocks: true,
   globalSetup: 'scripts/test/build-programs.mjs',
 };
+
+/** They take longest. Without results of an earlier run vitest begins with the largest files, and these are small. */
+const longFiles = [
+  'e2e/jobs-killed.int.test.ts',
+  'e2e/jobs-unread-answers.int.test.ts',
+  'e2e/packages-installed.int.test.ts',
+  'packages/jobs/src/firestore/firestore-conformance.int.test.ts',
+  'packages/jobs/src/postgres/postgres-conformance.int.test.ts',
+  'packages/server/src/slices/jobs/remote-conformance.int.test.ts',
+  'packages/streams/src/sigkill.int.test.ts',
+  'packages/testkit/src/sets-cluster/sets-cluster.sim.test.ts',
+  'scripts/documents/document-programs.int.test.ts',
+];
+
+/** Begins with the long files, so that none of them runs alone at the end of its project. */
+class LongFilesFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const isLong = ({ moduleId }: TestSpecification) =>
+      longFiles.some((file) => moduleId.endsWith(`/${file}`));
+    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+  }
+}
 
 /** They load or starve a server and watch how long others wait. */
 const aloneFiles = [
@@ -102,6 +140,7 @@ export default defineConfig({
   test: {
     // The default leaves one core free: of two that would be half the machine.
     maxWorkers: '100%',
+    sequence: { sequencer: LongFilesFirst },
     projects: [
       project('unit', {
         include: endingIn('.test.ts'),
@@ -121,7 +160,7 @@ export default defineConfig({
         ...integration,
         include: endingIn('.int.test.ts'),
         exclude: aloneFiles,
-        maxWorkers: 2,
+        maxWorkers: 3,
         sequence: { groupOrder: 1 },
       }),
       project('int-alone', {

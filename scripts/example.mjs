@@ -1,5 +1,5 @@
-// `npm run example -- NAME`: runs examples/NAME.ts after building what is missing. Without a name it
-// lists what there is.
+// `npm run example -- NAME`: runs examples/NAME.ts after building what is missing. Without a name it lists the
+// examples.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -19,7 +19,7 @@ if (names.includes(name)) {
   await import(pathToFileURL(program).href);
 } else {
   const isAsked = name === '' || name === '-h' || name === '--help';
-  if (!isAsked) say(`There is no example "${name}".`);
+  if (!isAsked) say(`Unknown example "${name}".`);
   say('Run one of these:');
   for (const each of names) say(`  npm run example -- ${each}`);
   process.exitCode = isAsked ? 0 : 2;

@@ -1,4 +1,4 @@
-// `npm run screenshots`: plays the demo, looks at it in Chromium, and writes docs/img: every view, light and dark, on a
+// `npm run screenshots`: plays the demo, captures it in Chromium, and writes docs/img: every view, light and dark, on a
 // wide and on a narrow screen. `npm run screenshots -- --all DIR` keeps all of them; docs/img gets what the docs use.
 import { spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -54,6 +54,8 @@ const demo = spawn(process.execPath, [command, 'demo', '--json'], {
 });
 let url = '';
 let shots = Promise.resolve();
+/** @type {{ file: string, png: Buffer }[]} */
+const taken = [];
 
 for await (const line of createInterface({ input: demo.stdout })) {
   const event =
@@ -70,35 +72,57 @@ for await (const line of createInterface({ input: demo.stdout })) {
 }
 await shots;
 await browser.close();
+// Not before: it takes longer than the demo waits.
+for (const { file, png } of taken) {
+  const picture = toPalettePng(png);
+  if (kept.has(file)) writeFileSync(join(docsDirectory, `${file}.png`), picture);
+  if (isAll) writeFileSync(join(allDirectory, `${file}.png`), picture);
+}
+
+/**
+ * @typedef {object} Moment
+ * @property {number} [afterMs]
+ * @property {boolean} [isHeld] The demo waits until the pictures are taken. Its nodes go on, but their links are in it.
+ * @property {Record<string, string>} views
+ */
 
 /**
  * @param {{ kind: string, act?: string, text?: string }} event
- * @returns {{ afterMs: number, views: Record<string, string> } | undefined} What to look at, by name.
+ * @returns {Moment | undefined} What to look at, by name.
  */
 function momentOf({ kind, act, text = '' }) {
   if (act === 'fair' && /tracker first/.test(text))
     return { afterMs: 7_000, views: { fair: 'fair?tracker=demo-api' } };
   if (act === 'jobs' && /show as lost/.test(text))
-    return { afterMs: 0, views: { job: 'jobs/demo-nightly?task=14&tag=parse', jobs: 'jobs' } };
-  if (act === 'sets' && /cut off/.test(text))
-    return { afterMs: 0, views: { 'sets-cut': 'sets', 'overview-cut': '' } };
-  if (act === 'streams' && /Killed \(2\)/.test(text))
-    return { afterMs: 0, views: { streams: 'streams' } };
-  if (kind === 'ended')
     return {
-      afterMs: 0,
+      isHeld: true,
+      views: { job: 'jobs/demo-nightly?task=14&tag=parse', jobs: 'jobs' },
+    };
+  if (act === 'sets' && /cut off/.test(text))
+    return { views: { 'sets-cut': 'sets', 'overview-cut': '' } };
+  if (act === 'sets' && kind === 'fact')
+    return {
       views: {
         sets: 'sets',
         set: `sets/${Buffer.from('demo:carts').toString('base64url')}`,
         overview: '',
       },
     };
+  if (act === 'streams' && /Killed \(2\)/.test(text))
+    return { isHeld: true, views: { streams: 'streams' } };
+  if (kind === 'ended') return { views: { 'streams-ended': 'streams' } };
   return undefined;
 }
 
-/** @param {{ afterMs: number, views: Record<string, string> }} moment */
-async function shoot({ afterMs, views }) {
+/** @param {Moment} moment */
+async function shoot({ afterMs = 0, isHeld = false, views }) {
   await sleep(afterMs);
+  if (isHeld) demo.kill('SIGSTOP');
+  await shootViews(views).finally(() => isHeld && demo.kill('SIGCONT'));
+}
+
+/** @param {Record<string, string>} views */
+async function shootViews(views) {
   for (const [view, path] of Object.entries(views)) {
     await Promise.all(
       pages.map(async ({ name, page }) => {
@@ -106,13 +130,8 @@ async function shoot({ afterMs, views }) {
         await page.getByText('Live', { exact: true }).waitFor();
         await sleep(1_200);
         const file = `${view}-${name}`;
-        const directories = [
-          ...(kept.has(file) ? [docsDirectory] : []),
-          ...(isAll ? [allDirectory] : []),
-        ];
-        if (directories.length === 0) return;
-        const picture = toPalettePng(await page.screenshot({ fullPage: true }));
-        for (const directory of directories) writeFileSync(join(directory, `${file}.png`), picture);
+        if (kept.has(file) || isAll)
+          taken.push({ file, png: await page.screenshot({ fullPage: true }) });
       }),
     );
   }

@@ -1,6 +1,6 @@
-// `npm test`: everything, from a fresh clone. Installs and builds what is missing, brings the programs
-// that the tests run beside ours, runs the checks, then the tests. The last line on standard output
-// is always `N passed, N failed, N skipped`.
+// `npm test`: everything, from a fresh clone. Installs and builds what is missing, installs the external
+// programs that the tests use, runs the checks, then the tests. The last line on standard output is always `N
+// passed, N failed, N skipped`.
 //
 // `npm test -- FILTER…` hands its arguments to vitest and leaves the checks out.
 import { writeSync } from 'node:fs';

@@ -3,7 +3,7 @@ import type { Rule } from '../repository/rule.js';
 import { doorsAreLists } from './doors.js';
 import { importCycles } from './import-cycles.js';
 import { importDirection, noDeepImport } from './import-direction.js';
-import { declaredImports, doorsMatch, exactVersions } from './manifests.js';
+import { declaredImports, doorsMatch, exactVersions, oneVersion } from './manifests.js';
 
 export const architectureRules: readonly Rule[] = [
   declaredImports,
@@ -13,4 +13,5 @@ export const architectureRules: readonly Rule[] = [
   importCycles,
   importDirection,
   noDeepImport,
+  oneVersion,
 ];

@@ -11,11 +11,11 @@ test('the repository keeps to its architecture', () => {
   expect(judge(architectureRules, readRepository())).toEqual([]);
 });
 
-test('each rule finds what is planted and lets pass what only looks like it', () => {
+test('each rule finds its planted violations and accepts what only looks similar', () => {
   expect(proveRules(architectureRules, plantedShortcuts)).toEqual([]);
 });
 
-test('no source file read is a failure, not a success', () => {
+test('reading no source files is a failure', () => {
   const documentsOnly = Repository.of({ 'README.md': '# Syncline\n' });
   expect(() => judge(architectureRules, documentsOnly)).toThrow('no source file');
 });

@@ -1,4 +1,4 @@
-// A door is a list of names that one can read: no logic, nothing that runs on import.
+// An entry point is a readable list of names: no logic, nothing that runs on import.
 import { isDoor } from '../repository/file-kind.js';
 import { sourceRule } from '../repository/rule.js';
 
@@ -8,6 +8,6 @@ export const doorsAreLists = sourceRule('doors-are-lists', function* (file) {
     const isList = statement.type === 'ExportNamedDeclaration' && statement.declaration === null;
     if (isList) continue;
     const line = file.lineAt(statement.start);
-    yield { line, message: 'a door only re-exports names; move this to a file of its own' };
+    yield { line, message: 'an entry point only re-exports names; move this to its own file' };
   }
 });

@@ -1,5 +1,5 @@
-// No two files need each other, not even for types: where they do, they are one file, or a third one
-// holds what they share. A cycle also makes the order of evaluation an accident.
+// No two files import each other, not even for types: if they need to, they are one file, or a third one holds
+// what they share. A cycle also makes the order of evaluation accidental.
 import { posix } from 'node:path';
 import type { Repository } from '../repository/repository.js';
 import type { Rule } from '../repository/rule.js';
@@ -28,7 +28,7 @@ function importGraph(repository: Repository): Graph {
   );
 }
 
-/** One cycle per file that a depth-first walk comes back to while it is still on the way. */
+/** One cycle per file that a depth-first search reaches while it is still on the stack. */
 function findCycles(graph: Graph): string[][] {
   const cycles: string[][] = [];
   const done = new Set<string>();

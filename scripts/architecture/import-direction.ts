@@ -1,10 +1,10 @@
-// Imports follow the table in packages.ts, and nobody reaches into another package past its doors.
+// Imports follow the table in packages.ts, and only use the entry points of other packages.
 import { posix } from 'node:path';
 import { isTest } from '../repository/file-kind.js';
 import { sourceRule } from '../repository/rule.js';
 import { packageOf, packageRoles, parseSynclineImport } from './packages.js';
 
-/** Developer code that may use the testkit although it is no test. */
+/** Developer code that may use the testkit although it is not a test. */
 const testkitUsers = /^(packages\/testkit|bench|e2e|scripts)\//;
 
 export const importDirection = sourceRule('import-direction', function* (file) {
@@ -21,7 +21,7 @@ export const importDirection = sourceRule('import-direction', function* (file) {
       yield { line, message: `there is no package ${to}` };
     } else if (to === 'testkit') {
       if (isTest(file.path) || testkitUsers.test(file.path)) continue;
-      yield { line, message: 'testkit is for tests alone' };
+      yield { line, message: 'testkit is only for tests' };
     } else if (role !== undefined && !role.mayImport.includes(to)) {
       const message =
         to === from
@@ -37,7 +37,7 @@ export const noDeepImport = sourceRule('no-deep-import', function* (file) {
     const target = parseSynclineImport(specifier);
     if (target !== undefined && target.door !== '.') {
       if (packageRoles.get(target.name)?.doors.includes(target.door)) continue;
-      const message = `${specifier} is no door; import what @syncline/${target.name} exports`;
+      const message = `${specifier} is not an entry point; import what @syncline/${target.name} exports`;
       yield { line, message };
     }
     if (!specifier.startsWith('.')) continue;

@@ -11,6 +11,7 @@ const filePackages: ReadonlySet<string> = new Set(['@syncline/dashboard']);
 type Versions = Readonly<Record<string, string>>;
 
 interface Manifest {
+  readonly version?: string;
   readonly dependencies?: Versions;
   readonly devDependencies?: Versions;
   readonly peerDependencies?: Versions;
@@ -22,7 +23,7 @@ export const declaredImports: Rule = {
   *find(repository) {
     for (const name of packageNames(repository)) {
       const manifest = readManifest(repository, name);
-      // What is built into the files is not needed to use them.
+      // Dependencies bundled into the files are not needed to use them.
       const isFiles = filePackages.has(`@syncline/${name}`);
       const declared = new Set(
         Object.keys({
@@ -56,7 +57,7 @@ export const doorsMatch: Rule = {
       const doors = Object.keys(readManifest(repository, name).exports ?? {});
       if (!doors.includes('.')) yield { path, line: 1, message: 'there is no public entry "."' };
       for (const door of doors.filter((known) => !allowed.includes(known))) {
-        const message = `"${door}" is no door of ${name} in scripts/architecture/packages.ts`;
+        const message = `"${door}" is not an entry point of ${name} in scripts/architecture/packages.ts`;
         yield { path, line: 1, message };
       }
     }
@@ -73,6 +74,19 @@ export const exactVersions: Rule = {
         if (/^(npm:(@[\w-]+\/)?[\w-]+@)?\d+\.\d+\.\d+(-[\w.]+)?$/.test(version)) continue;
         yield { path, line: 1, message: `${module} ${version} is not an exact version` };
       }
+    }
+  },
+};
+
+/** docs/versioning.md: all packages are released together, under the version of the workspace. */
+export const oneVersion: Rule = {
+  name: 'one-version',
+  *find(repository) {
+    const { version: expected } = parseManifest(repository.textOf('package.json') ?? '{}');
+    for (const path of repository.paths.filter((known) => known.endsWith('/package.json'))) {
+      const { version } = parseManifest(repository.textOf(path) ?? '');
+      if (version === expected) continue;
+      yield { path, line: 1, message: `version ${version}; the workspace has ${expected}` };
     }
   },
 };

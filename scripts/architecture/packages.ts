@@ -1,15 +1,15 @@
-// Who may import whom, for every package that is planned. This table is the architecture; the rules
-// beside it only compare the repository with it.
+// Which package may import which. This table is the architecture; the rules beside it only compare the
+// repository with it.
 //
 //   kernel <- protocol <- mesh <- {fair, jobs, sets, streams} <- server <- cli
 //
-// riblt stands alone and only sets uses it. The four slices never import each other. testkit may
+// riblt is independent and used only by sets. The four slices never import each other. testkit may
 // import everything, and only tests and other developer code import testkit.
 
 export interface PackageRole {
   /** The packages that its sources may import. */
   readonly mayImport: readonly string[];
-  /** Second doors beside `.`: test suites, and what only some users should have to load. */
+  /** Entry points besides `.`: test suites, and what only some users need to load. */
   readonly doors: readonly string[];
 }
 
@@ -18,18 +18,21 @@ const slices = ['fair', 'jobs', 'sets', 'streams'];
 
 export const packageRoles: ReadonlyMap<string, PackageRole> = new Map(
   Object.entries({
-    kernel: { mayImport: [], doors: ['./testing'] },
+    kernel: { mayImport: [], doors: ['./testing', './level', './node', './wire'] },
     riblt: { mayImport: [], doors: ['./testing'] },
     protocol: {
       mayImport: ['kernel'],
-      doors: ['./testing', './fair-state', './jobs', './operations'],
+      doors: ['./testing', './fair-state', './grpc', './jobs', './operations'],
     },
     mesh: { mayImport: ['kernel', 'protocol'], doors: ['./testing'] },
     fair: {
       mayImport: ground,
       doors: ['./testing', './connect', './express', './fastify', './fetch', './grpc', './redis'],
     },
-    jobs: { mayImport: ground, doors: ['./testing', './firestore', './grpc', './store-kit'] },
+    jobs: {
+      mayImport: ground,
+      doors: ['./testing', './firestore', './grpc', './postgres', './store-kit'],
+    },
     sets: { mayImport: [...ground, 'riblt'], doors: ['./testing'] },
     streams: { mayImport: ground, doors: ['./testing', './redis', './nats'] },
     server: { mayImport: [...ground, ...slices], doors: ['./config'] },
@@ -42,7 +45,7 @@ export const packageRoles: ReadonlyMap<string, PackageRole> = new Map(
   }),
 );
 
-/** The package that a path lies in, if it lies in one. */
+/** The package that contains a path, if any. */
 export function packageOf(path: string): string | undefined {
   return /^packages\/([^/]+)\//.exec(path)?.[1];
 }

@@ -139,4 +139,8 @@ export const plantedShortcuts: Readonly<Record<string, Planted>> = {
       imports('packages/fair/src/redis/store.ts', '../bucket.js'),
     ],
   },
+  'one-version': {
+    bad: [{ 'package.json': '{"version":"0.2.0"}', ...manifest('fair', { version: '0.1.0' }) }],
+    good: [{ 'package.json': '{"version":"0.2.0"}', ...manifest('fair', { version: '0.2.0' }) }],
+  },
 };

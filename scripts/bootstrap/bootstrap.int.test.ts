@@ -26,25 +26,25 @@ describe('the lock', () => {
     expect(events).toEqual(['one begins', 'one ends', 'two begins', 'two ends']);
   });
 
-  test('is given back when the work fails', async () => {
+  test('is released when the work fails', async () => {
     const broken = withBootstrapLock(() => Promise.reject(new Error('no')), lockPath);
     await expect(broken).rejects.toThrow('no');
     expect(await withBootstrapLock(async () => 'free', lockPath)).toBe('free');
   });
 
-  test('of a process that is gone is taken over', async () => {
+  test('of a dead process is taken over', async () => {
     const { pid } = spawnSync(process.execPath, ['--version']);
     writeFileSync(lockPath, String(pid));
     expect(await withBootstrapLock(async () => 'taken', lockPath)).toBe('taken');
   });
 
-  test('that nobody touches is taken over, though a process with its number runs', async () => {
+  test('that is not refreshed is taken over, although a process with its pid exists', async () => {
     writeFileSync(lockPath, String(process.ppid));
     const options = { untouchedMs: 400 };
     expect(await withBootstrapLock(async () => 'taken', lockPath, options)).toBe('taken');
   });
 
-  test('of one who works for long is left alone', async () => {
+  test('of a long-running process is not taken over', async () => {
     const options = { untouchedMs: 400 };
     const events: string[] = [];
     const long = withBootstrapLock(
@@ -84,10 +84,10 @@ describe('a step', () => {
     const message = String(failure);
     expect(message).toContain('| line 29\n');
     expect(message).not.toContain('line 9\n');
-    expect(message).toContain('ended with exit code 7. Try again. All of its output is in .cache/');
+    expect(message).toContain('ended with exit code 7. Try again. The full output is in .cache/');
   });
 
-  test('whose program is not there says so', async () => {
+  test('whose program is missing reports it', async () => {
     const started = runStep({ ...step, command: 'no-such-program-here', args: [] });
     await expect(started).rejects.toThrow(/cannot run no-such-program-here .*ENOENT.* Try again\./);
   });

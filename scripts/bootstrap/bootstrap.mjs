@@ -12,7 +12,7 @@ import { say } from './say.mjs';
 import { StepError } from './step.mjs';
 
 /**
- * Ends the process with exit code 1 and words on standard error when something is in the way.
+ * Ends the process with exit code 1 and a message on standard error if that fails.
  *
  * @param {string} [project] What to build. Default: nothing.
  */
@@ -33,7 +33,7 @@ export async function bootstrap(project) {
 }
 
 /**
- * Runs a part of a script; a failure that a person can act on is told without a stack.
+ * Runs a part of a script; a failure that a person can act on is reported without a stack.
  *
  * @param {() => Promise<void>} work
  */

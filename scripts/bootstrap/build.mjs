@@ -1,5 +1,5 @@
-// Builds projects and what they refer to. `tsc -b` finds out by itself what is up to date, in well
-// under half a second, so there is no stamp of our own that could be wrong.
+// Builds projects and what they refer to. `tsc -b` itself detects what is up to date, in well under half a
+// second, so we keep no stamp that could be wrong.
 import { runStep } from './step.mjs';
 
 /** @param {readonly string[]} projects Folders with a tsconfig.json, relative to the repository. */

@@ -1,4 +1,4 @@
-// Which commit a figure or a failure belongs to, for those who read it later.
+// The commit that a measurement or a failure belongs to.
 import { execFileSync } from 'node:child_process';
 import { root } from './root.mjs';
 

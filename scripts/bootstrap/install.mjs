@@ -1,6 +1,6 @@
-// Installs what package-lock.json names and node_modules lacks. npm writes the list of what it has
-// installed as its last act, so comparing the two lists also finds an install that was cut short,
-// and leaves alone what a developer installed by hand.
+// Installs what package-lock.json names and node_modules lacks. npm writes the list of installed packages last,
+// so comparing the two lists also detects an interrupted install, and ignores what a developer installed
+// manually.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from './root.mjs';
@@ -20,7 +20,7 @@ export async function ensureInstalled() {
     title: `Installing ${missing.length} missing packages (npm ci), about a minute the first time …`,
     command: 'npm',
     args: ['ci', '--no-progress'],
-    hint: 'Probably the package registry cannot be reached, or the disk is full. Mend that and run the command again.',
+    hint: 'The package registry may be unreachable, or the disk full. Fix that and run the command again.',
   });
 }
 

@@ -1,9 +1,9 @@
 // One bootstrap at a time. Two `npm ci` in one checkout delete each other's files, so the second
 // start waits for the first and then finds nothing left to do.
 //
-// The lock is a file that holds its owner's pid and a word of its own. It is made whole under another
-// name and linked into place: nobody can read it half written. Its owner touches it while it works. A
-// lock whose owner is gone is taken over, and so is one that nobody touches: its pid may be another's.
+// The lock is a file that holds its owner's pid and a word of its own. It is written under another name and
+// linked into place, so it is never read half written. Its owner touches it while it works. A lock whose owner
+// is gone is taken over, and so is one that is not touched: its pid may have been reused.
 import { randomUUID } from 'node:crypto';
 import {
   linkSync,
@@ -22,7 +22,7 @@ import { say } from './say.mjs';
 
 const pollMs = 200;
 
-/** Without a touch for this long a lock is nobody's. Its owner has ten chances in that time. */
+/** A lock that was not touched for this long has no owner. A live owner touches it ten times in that time. */
 const untouchedMsMax = 30_000;
 
 /**
@@ -54,7 +54,7 @@ export async function withBootstrapLock(
 }
 
 /**
- * Time is counted in polls, not read from a clock: it must stand still while the machine sleeps.
+ * Time is counted in polls, not read from a clock, so that it stops while the machine sleeps.
  *
  * @param {string} lockPath
  * @param {string} mark
@@ -76,7 +76,7 @@ async function takeLock(lockPath, mark, untouchedMs) {
       removeStale(lockPath, lock.mark);
       continue;
     }
-    if (!hasSpoken) say(`Waiting for process ${holder}, which installs or builds here already …`);
+    if (!hasSpoken) say(`Waiting for process ${holder}, which is installing or building here …`);
     hasSpoken = true;
     await sleep(pollMs);
   }
@@ -95,7 +95,7 @@ export function removeStale(lockPath, staleMark) {
     renameSync(lockPath, moved);
     if (readFileSync(moved, 'utf8') !== staleMark) linkSync(moved, lockPath);
   } catch (error) {
-    // The other one has removed it, or a third has a lock in this very moment: ask again.
+    // The other one has removed it, or a third has just taken it: try again.
     if (errorCode(error) !== 'ENOENT' && errorCode(error) !== 'EEXIST') throw error;
   } finally {
     rmSync(moved, { force: true });

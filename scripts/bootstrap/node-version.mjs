@@ -1,5 +1,5 @@
-// Says in one line that this Node is too old. Without it the first thing that a person sees is a
-// syntax error or a missing method from deep inside a dependency.
+// Reports in one line that this Node is too old. Otherwise the first message would be a syntax error or a
+// missing method deep inside a dependency.
 
 /**
  * @param {string} running A version such as `20.19.0`.

@@ -1,4 +1,4 @@
-// Where the repository lies, so that each script works from any working directory.
+// The root of the repository, so that each script works from any working directory.
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 

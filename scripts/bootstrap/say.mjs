@@ -1,4 +1,4 @@
-// Words for people. They go to standard error, because standard output belongs to data: the
+// Messages. They go to standard error, because standard output belongs to data: the
 // listeners of `npm start`, the last line of `npm test`.
 
 /** @param {string} message */

@@ -1,5 +1,5 @@
-// The programs that tests run beside ours, as data: a slice that needs one adds a line. On Debian as
-// root they are installed; elsewhere the tests do not start and we say what to install.
+// The external programs that tests use, as data: a slice that needs one adds a line. On Debian as root they are
+// installed; elsewhere the tests do not start and the message says what to install.
 import { spawnSync } from 'node:child_process';
 import { runStep, StepError } from './step.mjs';
 
@@ -33,6 +33,21 @@ const services = [
     probe: ['/usr/bin/python3', '-c', 'import redis'],
     debianPackage: 'python3-redis',
     use: 'a client of ours in another language',
+  },
+  {
+    probe: ['/bin/sh', '-c', 'command -v postgres || ls /usr/lib/postgresql/*/bin/postgres'],
+    debianPackage: 'postgresql',
+    use: 'a real PostgreSQL for jobs of several servers',
+  },
+  {
+    probe: ['/usr/bin/python3', '-c', 'import grpc, google.protobuf'],
+    debianPackage: 'python3-grpcio',
+    use: 'a worker of jobs in Python',
+  },
+  {
+    probe: ['/bin/sh', '-c', 'command -v protoc && command -v grpc_python_plugin'],
+    debianPackage: 'protobuf-compiler-grpc',
+    use: 'stubs for it',
   },
   {
     probe: ['/usr/bin/chromium', '--version'],
@@ -80,6 +95,6 @@ async function aptGet(title, args) {
     title,
     command: 'env',
     args: ['DEBIAN_FRONTEND=noninteractive', 'apt-get', ...args],
-    hint: 'Probably the package mirror cannot be reached. Mend that, or install the packages by hand.',
+    hint: 'The package mirror may be unreachable. Fix that, or install the packages manually.',
   });
 }

@@ -10,7 +10,7 @@ import { say, secondsSince } from './say.mjs';
 const logLinesShown = 20;
 const stillRunningEveryMs = 20_000;
 
-/** A failure that a person can act on: it is printed without a stack. */
+/** A failure that the user can fix: it is printed without a stack. */
 export class StepError extends Error {}
 
 /**
@@ -36,8 +36,8 @@ export async function runStep(step) {
 }
 
 /**
- * Says the title once the step has been running for `silentMs`, and then now and again that it goes
- * on. Returns a function that stops this and tells whether anything was said.
+ * Prints the title once the step has been running for `silentMs`, and then periodically that it is still
+ * running. Returns a function that stops this and returns whether anything was printed.
  *
  * @param {Step} step
  * @param {number} startMs
@@ -90,12 +90,12 @@ function failure(step, what, logPath) {
   const lines = readFileSync(logPath, 'utf8').trimEnd().split('\n').slice(-logLinesShown);
   const command = [step.command, ...step.args].join(' ');
   return new StepError(
-    `${lines.map((line) => `  | ${line}`).join('\n')}\n"${command}" ${what}. ${step.hint} All of its output is in ${relative(root, logPath)}.`,
+    `${lines.map((line) => `  | ${line}`).join('\n')}\n"${command}" ${what}. ${step.hint} The full output is in ${relative(root, logPath)}.`,
   );
 }
 
 /**
- * A signal to us alone (a supervisor's SIGTERM) must not leave the program running.
+ * A signal to this process only (a supervisor's SIGTERM) must not leave the program running.
  *
  * @param {import('node:child_process').ChildProcess} child
  */

@@ -1,4 +1,4 @@
-// Runs one check and reports it in one line, or with all that it printed when it fails.
+// Runs one check and reports it in one line, or with its full output if it fails.
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { endOf } from '../bootstrap/end-of.mjs';

@@ -14,7 +14,7 @@ export function renderCliPage(commands: readonly CommandHelp[]): string {
   return `# Command line
 
 What \`syncline --help\` and the help of each command print. Data goes to standard output and messages go to standard
-error; with \`--json\` a command prints the same facts for programs. Colors are used on a terminal only, and not if
+error; with \`--json\` a command prints the same facts for programs. Colors are used only on a terminal, and not if
 \`NO_COLOR\` is set. Settings can also be given in a file or in the environment: see [CONFIG.md](CONFIG.md).
 
 ${renderTable(['command', 'what it does'], list)}

@@ -21,7 +21,7 @@ export function renderCommandsPage(): string {
         summary,
         difference ?? (group === 'syncline' ? 'not in Redis' : 'as in Redis'),
       ]);
-    return `## ${title}\n\n${renderTable(['command', 'what it does', 'beside Redis 7.0'], rows)}\n`;
+    return `## ${title}\n\n${renderTable(['command', 'what it does', 'compared with Redis 7.0'], rows)}\n`;
   });
   const absent = absentCommands.map(({ title, reason, names }) => [
     title,
@@ -30,16 +30,16 @@ export function renderCommandsPage(): string {
   ]);
   return `# Commands
 
-What the sets answer on the RESP listener. Replies, their types in RESP2 and RESP3 and the error texts are
-those of Redis 7.0; the last column says where a command differs. What every user should know about
-replicated sets, such as that an add wins over a concurrent remove, stands in [sets.md](sets.md).
+The commands that the RESP listener supports. Replies, their types in RESP2 and RESP3, and error messages are
+those of Redis 7.0; the last column says where a command differs. For the semantics of replicated sets, such as
+that an add wins over a concurrent remove, see [sets.md](sets.md) and [replication.md](replication.md).
 
 ${tables.join('\n')}
-## Not answered
+## Not supported
 
-Syncline keeps sets only: there are no other types, no expiry, no scripts and no channels. A command that Redis
-knows and Syncline does not is an error that says so.
+Syncline stores only sets: there are no other data types, no expiry, no scripts and no channels. A Redis command that
+Syncline does not support returns an error that says so.
 
-${renderTable(['what', 'why, and what to do instead', 'commands'], absent)}
+${renderTable(['feature', 'why it is missing, and what to do instead', 'commands'], absent)}
 `;
 }

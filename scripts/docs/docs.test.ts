@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readRepository, repositoryRoot } from '../repository/read-repository.js';
+import { renderApiPages } from './api-page.js';
 import { formatLimit } from './human-units.js';
 import { renderTable } from './markdown-table.js';
 import { renderPages } from './pages.js';
@@ -22,6 +23,17 @@ describe('generated pages', () => {
     expect(declaring.length).toBeGreaterThan(0);
     expect(declaring.filter((name) => !page.includes(`\n## ${name}\n`))).toEqual([]);
   });
+});
+
+test('the reference has the exports of every entry point, with their comments', () => {
+  const texts = new Map(renderApiPages().map(({ name, text }) => [name, text]));
+  const fair = texts.get('fair') ?? '';
+  expect(fair).toContain('## @syncline/fair/express');
+  expect(fair).toMatch(
+    /### createFairTracker\n\n```typescript\n\/\*\* Throws .*\nfunction createFairTracker\(/,
+  );
+  expect(fair).not.toContain('#private');
+  expect([...texts.values()].every((text) => text.includes('\n'))).toBe(true);
 });
 
 describe('human units', () => {

@@ -26,36 +26,35 @@ export function renderErrorsPage(): string {
     .map((text) => `\`${text}\``);
   return `# Errors
 
-Everything that can go wrong arrives as a \`SynclineError\` with a \`code\` from this list. Branch on the
-code; the message is for people and may change. \`details\` holds values for programs. \`outcome\` says
-whether a failed change took effect: \`not-applied\`, or \`unknown\` when the request was sent and not
-answered.
+Every failure is reported as a \`SynclineError\` with a \`code\` from this list. Branch on the code; the
+message is for people and may change. \`details\` holds values for programs. \`outcome\` says whether a
+failed change took effect: \`not-applied\`, or \`unknown\` if the request was sent but got no reply.
 
 ## Codes
 
-${renderTable(['code', 'meaning', 'worth a retry'], meanings)}
+${renderTable(['code', 'meaning', 'retryable'], meanings)}
 
-## What each protocol calls them
+## Codes by protocol
 
-The code itself travels beside these, so that our own clients get it back unchanged.
+The code itself is transmitted as well, so that Syncline's clients receive it unchanged.
 
 ${renderTable(['code', 'gRPC', 'HTTP', 'RESP', 'exit code'], wireNames)}
 
-HTTP has a status of its own for some refusals of the server:
+Some HTTP errors have their own status:
 
 ${renderTable(['HTTP', 'code', 'when'], httpRows)}
 
 ## Errors over RESP
 
-A Redis client gets the first word and a text. Texts are those of Redis where Redis has the case.
+An error reply consists of a prefix and a message. Where Redis has the same error, the message is the same.
 
-${renderTable(['word', 'when'], wordRows)}
+${renderTable(['prefix', 'when'], wordRows)}
 
-Who breaks the protocol is told \`ERR Protocol error: …\` and closed: ${broken.join(', ')}. The two with
-\`unauthenticated\` mean that a command is larger than what is taken before the password: see
-[sets.md](sets.md#password-and-tls). An HTTP or TLS client at a plain RESP port is closed without an answer.
+A client that violates the protocol receives \`ERR Protocol error: …\` and is disconnected: ${broken.join(', ')}. The two with
+\`unauthenticated\` mean that a command is larger than what is allowed before authentication: see
+[sets.md](sets.md#password-and-tls). An HTTP or TLS client on a plain RESP port is disconnected without a reply.
 
-## Exit codes of the command line
+## Exit codes of the CLI
 
 ${renderTable(
   ['exit code', 'meaning'],

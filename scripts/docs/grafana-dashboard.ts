@@ -41,7 +41,7 @@ const rows: Readonly<Record<string, readonly Panel[]>> = {
     {
       title: 'Ready',
       unit: 'short',
-      description: '1 while every check of /readyz holds.',
+      description: '1 while every check of /readyz passes.',
       queries: [
         {
           expr: `min by (instance) (syncline_server_ready{${selected}})`,
@@ -99,7 +99,7 @@ const rows: Readonly<Record<string, readonly Panel[]>> = {
       queries: [perSecond('syncline_server_auth_failures_total', 'listener')],
     },
     {
-      title: 'Connections cut by the server',
+      title: 'Connections closed by the server',
       unit: 'ops',
       queries: [perSecond('syncline_server_connections_cut_total', 'listener', 'reason')],
     },
@@ -156,7 +156,7 @@ const rows: Readonly<Record<string, readonly Panel[]>> = {
     {
       title: 'Pulls',
       unit: 'ops',
-      description: 'How nodes catch up with what they missed.',
+      description: 'How nodes catch up on what they missed.',
       queries: [perSecond('syncline_sets_pulls_total', 'trigger', 'outcome')],
     },
     {

@@ -1,4 +1,4 @@
-// Numbers as people read them: 1 MiB, 5 s, 4,096 entries.
+// Readable numbers: 1 MiB, 5 s, 4,096 entries.
 import type { Limit } from '@syncline/kernel';
 
 const byteSteps = [

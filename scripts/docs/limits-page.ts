@@ -1,4 +1,4 @@
-// docs/LIMITS.md: every bound of every package, in people's units, with its reason.
+// docs/LIMITS.md: every limit of every package, in readable units, with its reason.
 import type { Limit } from '@syncline/kernel';
 import { formatLimit } from './human-units.js';
 import { renderTable } from './markdown-table.js';
@@ -12,15 +12,15 @@ export function renderLimitsPage(lists: LimitLists): string {
       formatLimit({ value, unit }),
       why,
     ]);
-    return `## ${name}\n\n${renderTable(['limit', 'value', 'why this number, and what happens beyond it'], rows)}\n`;
+    return `## ${name}\n\n${renderTable(['limit', 'value', 'why this value, and what happens above it'], rows)}\n`;
   });
   return `# Limits
 
-Every queue, buffer, frame, retry and list in a request has a limit. A full one refuses, waits or cuts,
-as its line says; nothing grows without a bound. \`/metrics\` shows those of a server (all but those of the cli
-and of the libraries riblt and streams) as \`syncline_limit{package,limit}\`. What users may change is a setting instead: see
-[CONFIG.md](CONFIG.md). Of the settings \`/metrics\` shows those about connections among the limits:
-\`http.connections_max\` as \`httpConnectionsMax\`, and so on for each listener.
+Every queue, buffer, frame, retry and list in a request has a limit; nothing grows without bound. What happens
+at a limit is stated with it: requests are refused, wait, or are cut off. A server shows its limits (all except those of the
+cli and of the libraries riblt and streams) on \`/metrics\` as \`syncline_limit{package,limit}\`. Values that users
+can change are settings instead: see [CONFIG.md](CONFIG.md). Settings that limit connections are also shown on
+\`/metrics\`: \`http.connections_max\` as \`httpConnectionsMax\`, and so on for each listener.
 
 ${sections.join('\n')}`;
 }

@@ -17,12 +17,12 @@ export function renderMetricsPage(lists: MetricLists): string {
   return `# Metrics
 
 \`/metrics\` on the HTTP listener answers in the Prometheus text format. Counters end in \`_total\`, times
-are in seconds, sizes in bytes. Values of labels come from closed lists: no key, element or token is
-ever one. Beside these stand the usual \`process_\` and \`nodejs_\` metrics.
+are in seconds, sizes in bytes. Label values come from fixed lists and never contain a key, an element
+or a token. The usual \`process_\` and \`nodejs_\` metrics are exported as well.
 
-Of those of fair, \`syncline_fair_decisions_total\`, \`syncline_fair_outcomes_total\` and \`syncline_fair_client_*\` are
-counted by a tracker, in your own process, and never by the server: [fair.md](fair.md#metrics-and-alarms) says how to
-get them out. \`syncline_fair_redis_*\` are counted by whoever uses Redis, server or tracker.
+\`syncline_fair_decisions_total\`, \`syncline_fair_outcomes_total\` and \`syncline_fair_client_*\` are recorded by a
+tracker in your own process, never by the server: [fair.md](fair.md#metrics-and-alerts) shows how to export
+them. \`syncline_fair_redis_*\` are recorded wherever Redis is used: in the server or in a tracker.
 
 ${sections.join('\n')}`;
 }

@@ -1,5 +1,5 @@
-// The pages and the dashboard that are made from the code, and the lists that they are made of. A package that declares
-// limits or metrics adds a line here.
+// The pages and the dashboard that are generated from the code, and the lists that they are generated from. A
+// package that declares limits or metrics adds a line here.
 import { cliLimits, describeCli } from '@syncline/cli';
 import { fairLimits, fairMetrics } from '@syncline/fair';
 import { jobsLimits, jobsMetrics } from '@syncline/jobs';
@@ -11,10 +11,12 @@ import { serverLimits, serverMetrics } from '@syncline/server';
 import { renderConfigDoc } from '@syncline/server/config';
 import { setsLimits, setsMetrics } from '@syncline/sets';
 import { streamsLimits, streamsMetrics } from '@syncline/streams';
+import { renderApiPages } from './api-page.js';
 import { renderCliPage } from './cli-page.js';
 import { renderCommandsPage } from './commands-page.js';
 import { renderErrorsPage } from './errors-page.js';
 import { renderDashboard } from './grafana-dashboard.js';
+import { fetchOpenApi, renderHttpPage } from './http-page.js';
 import { renderLimitsPage } from './limits-page.js';
 import { renderMetricsPage } from './metrics-page.js';
 
@@ -41,7 +43,7 @@ export const metricLists = {
 
 const mark = '<!-- Made from the code by "npm run docs"; edits are lost. -->';
 
-/** The text of each page by its path in the repository. */
+/** The text of each page by its path in the repository; a test compares them with the code. */
 export async function renderPages(): Promise<ReadonlyMap<string, string>> {
   const pages = {
     'docs/CLI.md': renderCliPage(await describeCli()),
@@ -54,5 +56,20 @@ export async function renderPages(): Promise<ReadonlyMap<string, string>> {
   return new Map([
     ...Object.entries(pages).map(([path, text]) => [path, `${text}\n${mark}\n`] as const),
     ['deploy/grafana/syncline.json', renderDashboard()],
+  ]);
+}
+
+/**
+ * Pages that change with every exported type and route. No test compares them with the code, because nearly
+ * every change would have to touch them: they are regenerated for a release.
+ */
+export async function renderReference(): Promise<ReadonlyMap<string, string>> {
+  const api = await fetchOpenApi();
+  return new Map([
+    ['docs/HTTP.md', `${renderHttpPage(api)}\n${mark}\n`],
+    ['docs/openapi.json', `${JSON.stringify(api, null, 2)}\n`],
+    ...renderApiPages().map(
+      ({ name, text }) => [`docs/api/${name}.md`, `${text}\n${mark}\n`] as const,
+    ),
   ]);
 }

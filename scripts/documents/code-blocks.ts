@@ -1,4 +1,4 @@
-// The code blocks of a Markdown document, by their info string: what stands behind the opening fence.
+// The code blocks of a Markdown document, with their info string: the text after the opening fence.
 
 export interface CodeBlock {
   readonly info: string;

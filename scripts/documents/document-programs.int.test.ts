@@ -13,7 +13,7 @@ const programs = findDocumentPrograms(readRepository());
 
 const timeoutMs = 30_000;
 
-/** What a program printed, and how it ended when that was not well. */
+/** The output of a program, and how it ended if it failed. */
 function run(command: string, args: readonly string[]): { failure: string | undefined } {
   const { status, signal, stdout, stderr } = spawnSync(command, args, {
     cwd: repositoryRoot,
@@ -24,7 +24,7 @@ function run(command: string, args: readonly string[]): { failure: string | unde
   return { failure: status === 0 ? undefined : failure };
 }
 
-/** Stops a server as a supervisor would, as soon as it has said that it listens. */
+/** Stops a server as a supervisor would, as soon as it has reported that it listens. */
 async function serve(file: string): Promise<{ failure: string | undefined }> {
   const child = spawn(process.execPath, [file], {
     cwd: repositoryRoot,

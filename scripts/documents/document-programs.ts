@@ -1,6 +1,6 @@
 // The code blocks of the READMEs and of the pages in docs/ that run. Every `ts` block is a whole
-// program, and one marked `ts serve` goes on until it is told to stop; of the `sh` blocks only those
-// marked `sh run` are, because the others start servers or install things.
+// program, and one marked `ts serve` runs until it is stopped; of the `sh` blocks only those marked `sh run`
+// are run, because the others start servers or install things.
 import type { Repository } from '../repository/repository.js';
 import { findCodeBlocks } from './code-blocks.js';
 
@@ -8,7 +8,7 @@ export interface DocumentProgram {
   /** `README.md:12`, for messages. */
   readonly place: string;
   readonly language: 'ts' | 'sh';
-  /** It prints a line when it listens, on PORT, and ends well at SIGTERM. */
+  /** It prints a line when it listens on PORT, and exits cleanly on SIGTERM. */
   readonly isServing: boolean;
   readonly code: string;
   /** Kebab-case and unique. */

@@ -2,8 +2,8 @@
 //
 // Tools such as biome and oxlint come as one optional package per platform. A registry mirror that
 // carries only some of them makes `npm install` write a lockfile without the rest, and `npm ci`
-// refuses such a lockfile everywhere. The names say what each is for, so the missing entries can be
-// written without asking a registry.
+// refuses such a lockfile everywhere. The names say what each is for, so the missing entries can be written
+// without a registry.
 
 /**
  * @typedef {object} LockEntry
@@ -82,7 +82,7 @@ function platformOf(name) {
     name.replace(/.*\/(?:cli-|binding-)?/, ''),
   ) ?? [''];
   if (os === undefined || cpu === undefined) {
-    throw new Error(`cannot tell from its name which platform ${name} is for; add it by hand`);
+    throw new Error(`cannot derive the platform of ${name} from its name; add it manually`);
   }
   const libc = { gnu: 'glibc', musl: 'musl' }[abi ?? ''];
   return { os: [os], cpu: [cpu], ...(libc === undefined ? {} : { libc: [libc] }) };

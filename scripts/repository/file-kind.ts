@@ -4,7 +4,7 @@ export function isTest(path: string): boolean {
   return path.endsWith('.test.ts');
 }
 
-/** Written by a program (`npm run proto`), whose habits are its own. */
+/** Generated (`npm run proto`), so the rules do not apply. */
 export function isGenerated(path: string): boolean {
   return /^packages\/[^/]+\/src\/generated\//.test(path);
 }

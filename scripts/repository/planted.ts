@@ -8,7 +8,7 @@ export type Files = Readonly<Record<string, string>>;
 export interface Planted {
   /** Each breaks the rule. */
   readonly bad: readonly Files[];
-  /** Each looks similar and is fine. */
+  /** Each looks similar but is allowed. */
   readonly good: readonly Files[];
 }
 
@@ -34,6 +34,6 @@ export function proveRules(
 }
 
 function judgeFiles(rule: Rule, files: Files): string[] {
-  // A rule about documents alone still needs one source, or it is said to have read nothing.
+  // A rule about documents still needs one source file, or it counts as having read nothing.
   return judge([rule], Repository.of({ 'packages/fair/src/other.ts': '// Other.\n', ...files }));
 }

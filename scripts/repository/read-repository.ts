@@ -20,7 +20,15 @@ export const repositoryRoot = fileURLToPath(new URL('.', import.meta.url)).repla
   '',
 );
 
-export function readRepository(root = repositoryRoot): Repository {
+let working: Repository | undefined;
+
+/** Read once per process, because parsing all of it takes seconds. */
+export function readRepository(): Repository {
+  working ??= readTree(repositoryRoot);
+  return working;
+}
+
+function readTree(root: string): Repository {
   const texts = new Map<string, string>();
   const visit = (folder: string): void => {
     for (const entry of readdirSync(join(root, folder), { withFileTypes: true })) {

@@ -1,4 +1,4 @@
-// The repository as a value: every path with its text. Rules ask it and never the disk, so that a test
+// The repository as a value: every path with its text. Rules only use this and never the disk, so that a test
 // can plant a violation in a few lines of memory.
 import { parseSource, type SourceFile } from './source-file.js';
 

@@ -18,8 +18,8 @@ export interface Rule {
 }
 
 /**
- * Every violation as a line to print. Throws when there was nothing to look at: a check that reads no
- * files must not look like one that passed.
+ * Every violation as a line to print. Throws if there was nothing to check: a check that reads no files must
+ * not look like one that passed.
  */
 export function judge(rules: readonly Rule[], repository: Repository): string[] {
   if (repository.sources.length === 0) throw new Error('the rules were given no source file');

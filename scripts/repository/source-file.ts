@@ -39,13 +39,18 @@ export function parseSource(path: string, text: string): SourceFile {
 }
 
 /** Every node, parents before children, each with its parent. */
-export function* nodesOf(node: Node, parent?: Node): Iterable<{ node: Node; parent?: Node }> {
-  yield parent === undefined ? { node } : { node, parent };
-  for (const key of visitorKeys[node.type] ?? []) {
-    const child: unknown = Reflect.get(node, key);
-    for (const item of Array.isArray(child) ? child : [child]) {
-      if (isNode(item)) yield* nodesOf(item, node);
+export function* nodesOf(root: Node): Iterable<{ node: Node; parent?: Node }> {
+  const stack: { node: Node; parent?: Node }[] = [{ node: root }];
+  for (let entry = stack.pop(); entry !== undefined; entry = stack.pop()) {
+    yield entry;
+    const { node } = entry;
+    const children: typeof stack = [];
+    for (const key of visitorKeys[node.type] ?? []) {
+      const child: unknown = Reflect.get(node, key);
+      for (const item of Array.isArray(child) ? child : [child])
+        if (isNode(item)) children.push({ node: item, parent: node });
     }
+    stack.push(...children.reverse()); // the first child is taken next
   }
 }
 

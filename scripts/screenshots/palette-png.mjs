@@ -1,9 +1,11 @@
 // Makes a PNG of a screen smaller: 256 colours instead of 16 million, which a page of flat colours does not miss.
 //
-// The most frequent colours are kept exactly; the others, mostly edges of letters, become the nearest of them.
+// The most frequent colours are kept exactly, and some that are far from all of those, so that a gradient stays one. The
+// others, mostly edges of letters, become the nearest of them.
 import { crc32, deflateSync, inflateSync } from 'node:zlib';
 
 const coloursMax = 256;
+const frequentMax = 192;
 const signature = Buffer.from([137, 80, 78, 71, 13, 10, 26, 10]);
 
 /**
@@ -99,7 +101,18 @@ function choosePalette(pixels) {
   const counts = new Map();
   for (const colour of pixels) counts.set(colour, (counts.get(colour) ?? 0) + 1);
   const byCount = [...counts].sort(([, a], [, b]) => b - a);
-  const palette = byCount.slice(0, coloursMax).map(([colour]) => colour);
+  const palette = byCount.slice(0, frequentMax).map(([colour]) => colour);
+  const rest = byCount.slice(frequentMax).map(([colour, count]) => ({
+    colour,
+    count,
+    error: Math.min(...palette.map((kept) => distance(colour, kept))),
+  }));
+  while (palette.length < coloursMax && rest.length > 0) {
+    const worst = rest.reduce((a, b) => (b.count * b.error > a.count * a.error ? b : a));
+    palette.push(worst.colour);
+    for (const other of rest)
+      other.error = Math.min(other.error, distance(other.colour, worst.colour));
+  }
   const indexes = new Map(palette.map((colour, index) => [colour, index]));
   /** @param {number} colour */
   const indexOf = (colour) => {

@@ -1,5 +1,5 @@
 // Reads the invariants of a SPEC.md. Each begins with its number in bold, `**K12**`, and ends before
-// the next number or heading; somewhere in it "Enforced by" says what holds it up.
+// the next number or heading; it contains "Enforced by" and what enforces it.
 
 /** Which package numbers its invariants with which letter. */
 export const invariantLetters: ReadonlyMap<string, string> = new Map(

@@ -1,5 +1,5 @@
-// Where the code speaks of invariants. A title (`test('K12 …')`, a case of a conformance suite) and
-// the message of an assert hold an invariant up; a line of a comment only explains one.
+// Where the code mentions invariants. A title (`test('K12 …')`, a case of a conformance suite) and the message
+// of an assertion enforce an invariant; a comment only explains one.
 import type { Node } from 'oxc-parser';
 import { nodesOf, type SourceFile } from '../repository/source-file.js';
 import { leadingIds } from './invariants.js';

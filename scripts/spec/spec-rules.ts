@@ -1,6 +1,6 @@
-// SPEC.md and the code name the same invariants: each number of a SPEC is held up by a test or an
-// assert that carries it, in each file that the SPEC names for it, and each number in the code is known
-// to the SPEC of its letter.
+// SPEC.md and the code name the same invariants: each number of a SPEC is enforced by a test or an assertion
+// that carries it, in each file that the SPEC names for it, and each number in the code is known to the SPEC of
+// its letter.
 import type { Repository } from '../repository/repository.js';
 import type { Rule, Violation } from '../repository/rule.js';
 import { type Invariant, invariantLetters, parseInvariants } from './invariants.js';
@@ -41,7 +41,7 @@ function* judgeSpec(
   for (const { id, line, isEnforced } of invariants) {
     if (!id.startsWith(letter))
       yield { path, line, message: `${id} does not begin with ${letter}` };
-    if (seen.has(id)) yield { path, line, message: `${id} stands here twice` };
+    if (seen.has(id)) yield { path, line, message: `${id} is listed twice` };
     if (!isEnforced) yield { path, line, message: `${id} does not say "Enforced by"` };
     seen.add(id);
   }
@@ -68,7 +68,7 @@ function* judgeFiles(
         (mention) => mention.enforces && mention.id === id && mention.path === file,
       );
       if (file === undefined)
-        yield { path, line, message: `${id} names ${name}, which is not there` };
+        yield { path, line, message: `${id} names ${name}, which does not exist` };
       else if (!isCarried)
         yield { path, line, message: `${id} names ${name}, which does not carry it` };
     }

@@ -7,7 +7,7 @@ import { specInvariants } from './spec-rules.js';
 
 const code = 'packages/kernel/src/feed.test.ts';
 
-/** A SPEC with these invariants and a file that speaks of some. */
+/** A SPEC with these invariants and a file that mentions some. */
 function kernel(invariants: readonly string[], text: string, by = 'a test'): Files {
   const list = invariants.map((id) => `- **${id}** Something holds.\n  Enforced by ${by}.\n`);
   return { 'packages/kernel/SPEC.md': `# Kernel\n\n${list.join('')}`, [code]: text };
@@ -63,7 +63,7 @@ test('a difference between SPEC and code is found in both directions', () => {
   expect(proveRules([specInvariants], { 'spec-invariants': planted })).toEqual([]);
 });
 
-test('no source file read is a failure, not a success', () => {
+test('reading no source files is a failure', () => {
   const onlySpec = Repository.of({ 'packages/kernel/SPEC.md': '# Kernel\n' });
   expect(() => judge([specInvariants], onlySpec)).toThrow('no source file');
 });

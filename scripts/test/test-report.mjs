@@ -1,5 +1,5 @@
 // Reads vitest's JSON report: the counts for the last line of `npm test`, and whether everything that
-// should have run did. A test file that no project picks up would otherwise pass for ever.
+// should have run did. A test file that no project includes would otherwise pass forever.
 import { relative } from 'node:path';
 
 /** @typedef {{ name: string, status: string, assertionResults: { status: string }[] }} FileReport */

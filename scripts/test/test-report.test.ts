@@ -17,7 +17,7 @@ describe('counts', () => {
     expect(formatCounts(counts)).toBe('2 passed, 1 failed, 3 skipped');
   });
 
-  test('take a file that does not load for a failure', () => {
+  test('count a file that does not load as a failure', () => {
     expect(countTests({ testResults: [file('a.test.ts', 'failed')] }).failed).toBe(1);
   });
 });

@@ -1,5 +1,5 @@
-// A source file opens with its role and why it is so. Doors are lists of names and tests name
-// themselves, so both may go without.
+// A source file opens with its role and why it is so. Entry points are lists of names and tests have titles, so
+// both may omit it.
 import { isDoor, isTest } from '../repository/file-kind.js';
 import { sourceRule } from '../repository/rule.js';
 

@@ -1,5 +1,5 @@
 // Time, randomness, environment, console, disk and network reach code only through ports. A hidden
-// `Date.now` would make a simulation lie, so each of them is banned outside a few rooms.
+// `Date.now` would make a simulation lie, so each of them is banned outside a few places.
 //
 // Seen are names, members by name, destructured members and imports. What could hide one of them, such
 // as `const time = Date` or `process[name]`, is refused as a whole.

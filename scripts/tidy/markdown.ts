@@ -11,7 +11,11 @@ export const oneHeading: Rule = {
       );
       if (headings.length === 1) continue;
       const line = headings[1]?.line ?? 1;
-      yield { path, line, message: `${headings.length} first-level headings, exactly one wanted` };
+      yield {
+        path,
+        line,
+        message: `${headings.length} first-level headings; exactly one expected`,
+      };
     }
   },
 };
@@ -25,7 +29,7 @@ export const linksResolve: Rule = {
           if (/^([a-z]+:|#)/.test(target)) continue;
           const file = posix.join(posix.dirname(path), target.replace(/#.*/, ''));
           if (repository.has(file)) continue;
-          yield { path, line, message: `the link to ${target} leads nowhere` };
+          yield { path, line, message: `the link to ${target} is broken` };
         }
       }
     }

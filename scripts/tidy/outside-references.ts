@@ -1,5 +1,5 @@
-// The repository stands on its own: nothing in it may point to a place on the machine of whoever
-// wrote it, nor out of the repository.
+// The repository is self-contained: nothing in it may refer to a path on an author's machine, nor outside the
+// repository.
 import type { Rule } from '../repository/rule.js';
 
 const outside = /\.\.\/shared\/|(?<![\w.-])\/(work|home|Users)\/\w/;

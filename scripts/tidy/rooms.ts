@@ -29,8 +29,8 @@ const everything: readonly WorldPart[] = [
 ];
 
 const rooms: readonly Room[] = [
-  // A deadline needs a real clock and a seed comes from the environment, but chance and prints do not
-  // belong in a test: the first cannot be repeated and the second nobody reads.
+  // A deadline needs a real clock and a seed comes from the environment, but randomness and prints do not
+  // belong in a test: the first cannot be repeated and the second is never read.
   { paths: /\.int\.test\.ts$/, allows: ['clock', 'timer', 'turn', 'environment', 'io', 'globals'] },
   // Golden data is on disk; `setImmediate` lets pending promises settle without waiting; a spy is set
   // on `globalThis`.
@@ -39,10 +39,17 @@ const rooms: readonly Room[] = [
     paths: /^packages\/kernel\/src\/(.*\/)?(system|tcp|tls|level)-[^/]+\.ts$/,
     allows: ['clock', 'timer', 'turn', 'random', 'environment', 'io'],
   },
-  // It hands all writes of one turn to the system together.
+  // It passes all writes of one turn to the system together.
   { paths: /^packages\/kernel\/src\/network\/socket-connection\.ts$/, allows: ['turn', 'io'] },
   // Beside the system implementations lie the files that they share.
   { paths: /^packages\/kernel\/src\/(storage|files|network)\//, allows: ['io'] },
+  // They report to a server; nothing waits for them.
+  {
+    paths: /^packages\/(streams\/src\/server-progress|fair\/src\/caller-reporter)\.ts$/,
+    allows: ['io', 'timer'],
+  },
+  // Workers are reached over a port; here it is threads.
+  { paths: /^packages\/streams\/src\/workers\/worker-threads?\.ts$/, allows: ['io'] },
   // The simulator turns the real event loop once between two simulated events.
   { paths: /^packages\/kernel\/src\/sim\/microtask-drain\.ts$/, allows: ['turn'] },
   { paths: /^packages\/(server|cli|dashboard|testkit)\//, allows: everything },

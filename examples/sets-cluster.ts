@@ -5,32 +5,17 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { findFreePorts } from '@syncline/kernel/node';
 import { Redis } from 'ioredis';
 
 const COMMAND = fileURLToPath(new URL('../../packages/cli/bin/syncline.js', import.meta.url));
 const WRITES = 2_000;
 const BATCH = 20;
-
-/** Distinct ports that are currently free: peers must be configured before they listen. */
-async function freePorts(count: number): Promise<number[]> {
-  const servers: Server[] = [];
-  for (let n = 0; n < count; n += 1) {
-    const server = createServer().listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    servers.push(server);
-  }
-  return servers.map((server) => {
-    const address = server.address();
-    server.close();
-    return typeof address === 'object' && address !== null ? address.port : 0;
-  });
-}
 
 class Node {
   readonly id: number;
@@ -114,7 +99,7 @@ function say(line: string): void {
 }
 
 const directory = await mkdtemp(join(tmpdir(), 'syncline-cluster-'));
-const meshPorts = await freePorts(3);
+const meshPorts = await findFreePorts(3);
 const nodes = [1, 2, 3].map((id) => new Node(id, directory, meshPorts));
 const [one, two, three] = nodes as [Node, Node, Node];
 try {

@@ -6,9 +6,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { findFreePorts } from '@syncline/kernel/node';
 import { definePipeline, type OutboxRow, start } from '@syncline/streams';
 import { redisKvSink, redisStreamSource } from '@syncline/streams/redis';
 import { Redis } from 'ioredis';
@@ -79,7 +79,7 @@ async function countOrders(url: string, dir: string): Promise<void> {
 }
 
 async function withOwnRedis(work: string, use: (url: string) => Promise<void>): Promise<void> {
-  const port = await freePort();
+  const [port] = await findFreePorts(1);
   const options = ['--port', String(port), '--bind', '127.0.0.1', '--save', ''];
   const server = spawn('redis-server', options, { cwd: work });
   const ready = new Promise<void>((resolve) => {
@@ -96,15 +96,6 @@ async function withOwnRedis(work: string, use: (url: string) => Promise<void>): 
   } finally {
     server.kill();
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  if (address === null || typeof address === 'string') throw new Error('no free port');
-  return address.port;
 }
 
 const work = await mkdtemp(join(tmpdir(), 'syncline-redis-'));

@@ -1,8 +1,8 @@
 // Start and stop of a whole server: what is open at each step, and what is left after a failure.
 import { readFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { SynclineError } from '@syncline/kernel';
+import { findFreePorts } from '@syncline/kernel/node';
 import { makeTempDirectory } from '@syncline/testkit';
 import { expect, test } from 'vitest';
 import { collect, createEchoClient, say, withToken } from './testing/echo-client.js';
@@ -10,15 +10,6 @@ import { EchoSlice } from './testing/echo-slice.js';
 import { openRawClient } from './testing/raw-client.js';
 import { startTestServer } from './testing/test-server.js';
 import { until } from './testing/until.js';
-
-/** A port that was free a moment ago. */
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => probe.once('listening', resolve));
-  const address = probe.address();
-  await new Promise((resolve) => probe.close(resolve));
-  return typeof address === 'object' && address !== null ? address.port : 0;
-}
 
 /** A node with peers has a mesh. */
 const PEERS = { mesh: { peers: ['2@127.0.0.1:1'] } };
@@ -83,7 +74,7 @@ test.each(['http', 'grpc', 'resp', 'mesh'] as const)(
     await using holder = await startTestServer([]);
     const slice = new EchoSlice();
     const port = holder.port('http');
-    const others = await freePort();
+    const [others = 0] = await findFreePorts(1);
     const mesh = { ...PEERS.mesh, port: others };
     const settings = {
       mesh,

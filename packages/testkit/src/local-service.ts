@@ -3,8 +3,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdir, readFile } from 'node:fs/promises';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { basename } from 'node:path';
+import { findFreePorts } from '@syncline/kernel/node';
 import { makeTempDirectory } from './temp-directory.js';
 
 const START_TIMEOUT_MS = 30_000;
@@ -38,7 +39,7 @@ export async function startService(service: ServiceDescription): Promise<LocalSe
   const { command, args, greeting, ready } = service;
   const directory = await makeTempDirectory(basename(command));
   await service.prepare?.(directory.path);
-  const port = await freePort();
+  const [port = 0] = await findFreePorts(1);
   let child: ChildProcess | undefined;
   const kill = async () => {
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
@@ -90,16 +91,6 @@ async function killHelper(pid: number): Promise<void> {
   } catch {
     return; // it is gone
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port was assigned');
-  return address.port;
 }
 
 async function untilReady(

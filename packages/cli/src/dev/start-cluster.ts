@@ -1,5 +1,5 @@
 // Starts the nodes of a local cluster and shows their output, prefixed with the node number.
-import { createServer } from 'node:net';
+import { findFreePorts } from '@syncline/kernel/node';
 import { formatLogLine, type ServerSettings } from '@syncline/server/config';
 import { type CliWorld, say } from '../cli-world.js';
 import { type Color, paintFor } from '../paint.js';
@@ -21,7 +21,7 @@ export async function startCluster(
 ): Promise<LocalCluster> {
   const paint = paintFor(world.stderr, world.environment);
   const ports = { http: http.port, grpc: grpc.port, resp: resp.port, mesh: mesh.port };
-  const meshPorts = mesh.port === 0 ? await freePorts(options.nodesCount) : [];
+  const meshPorts = mesh.port === 0 ? await findFreePorts(options.nodesCount) : [];
   const nodes = planNodes({ ...options, ports, meshPorts, logLevel: log.level }).map((node) => {
     const color = NODE_COLORS[(node.nodeId - 1) % NODE_COLORS.length] ?? 'cyan';
     const prefix = paint(color, `${node.nodeId} |`);
@@ -32,25 +32,4 @@ export async function startCluster(
     return new NodeProcess({ environment: world.environment, onLine }, node);
   });
   return new LocalCluster(nodes);
-}
-
-/** Ports that are free now. They are held until all are found, so that they differ. */
-async function freePorts(count: number): Promise<readonly number[]> {
-  const servers = Array.from({ length: count }, () => createServer());
-  try {
-    return await Promise.all(
-      servers.map(
-        (server) =>
-          new Promise<number>((resolve, reject) => {
-            server.once('error', reject);
-            server.listen({ host: '127.0.0.1', port: 0 }, () => {
-              const address = server.address();
-              resolve(typeof address === 'object' && address !== null ? address.port : 0);
-            });
-          }),
-      ),
-    );
-  } finally {
-    for (const server of servers) server.close();
-  }
 }

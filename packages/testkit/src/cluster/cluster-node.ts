@@ -1,12 +1,13 @@
 // One node of a cluster of real processes: `syncline serve` with a data directory of its own.
 //
-// The first start lets the system choose the ports; a restart requests the same ones, so that addresses stay
-// valid across crashes.
+// Its ports are fixed before the first start, so that peers can name them and addresses stay valid across crashes.
 import { setTimeout as afterMs } from 'node:timers/promises';
 import { type Address, formatAddress } from '@syncline/kernel';
 import { LISTENER_NAMES, type ListenerName, parseListenerLine } from './listener-line.js';
 import { describeExit, type ProcessExit, type RunningProcess } from './running-process.js';
 import { startProcess } from './start-process.js';
+
+export type NodePorts = Readonly<Record<ListenerName, number>>;
 
 export interface ClusterNodeOptions {
   readonly id: number;
@@ -15,8 +16,7 @@ export interface ClusterNodeOptions {
   /** The directory of the whole cluster: removed if this process dies before the node. */
   readonly directory: string;
   readonly dataDir: string;
-  /** Known before the start, so that peers can name it; 0: the system chooses. */
-  readonly meshPort: number;
+  readonly ports: NodePorts;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   /** How long a start may take without any progress. */
@@ -31,8 +31,6 @@ export class ClusterNode {
   readonly dataDir: string;
   readonly #options: ClusterNodeOptions;
   readonly #addresses = new Map<ListenerName, Address>();
-  /** Kept across all starts: a node that is killed before it listens must not lose its ports. */
-  readonly #ports = new Map<ListenerName, number>();
   #process: RunningProcess | undefined;
   #isEndExpected = false;
 
@@ -40,7 +38,6 @@ export class ClusterNode {
     this.id = options.id;
     this.dataDir = options.dataDir;
     this.#options = options;
-    if (options.meshPort > 0) this.#ports.set('mesh', options.meshPort);
   }
 
   get pid(): number {
@@ -65,7 +62,7 @@ export class ClusterNode {
     const { id, program, directory, dataDir, args, env, readyTimeoutMs } = this.#options;
     const ports = LISTENER_NAMES.flatMap((name) => [
       `--${name}-port`,
-      String(this.#ports.get(name) ?? 0),
+      String(this.#options.ports[name]),
     ]);
     const common = ['serve', '--node-id', String(id), '--data-dir', dataDir, ...ports];
     const started = await startProcess({
@@ -140,9 +137,7 @@ export class ClusterNode {
 
   #note(line: string): void {
     const found = parseListenerLine(line);
-    if (!found) return;
-    this.#addresses.set(found.listener, found.address);
-    this.#ports.set(found.listener, found.address.port);
+    if (found) this.#addresses.set(found.listener, found.address);
   }
 
   #started(): RunningProcess {

@@ -6,9 +6,10 @@
 //   await cluster.node(2).restart();
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { createTcpNetwork } from '@syncline/kernel/node';
+import { findFreePorts } from '@syncline/kernel/node';
 import { makeTempDirectory, type TempDirectory } from '../temp-directory.js';
-import { ClusterNode } from './cluster-node.js';
+import { ClusterNode, type NodePorts } from './cluster-node.js';
+import { LISTENER_NAMES } from './listener-line.js';
 
 export interface ClusterOptions {
   /** Their ids are 1 to `nodes`. */
@@ -41,12 +42,13 @@ const COMMAND_LINE = fileURLToPath(new URL('../../../cli/bin/syncline.js', impor
 /** Resolves when all nodes are ready. If one fails, none is left and the error holds its last output. */
 export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   const directory = await makeTempDirectory('cluster');
-  const { isMeshed = false } = options;
-  const meshPorts = isMeshed === false ? [] : await freePorts(options.nodes);
+  const found = await findFreePorts(options.nodes * LISTENER_NAMES.length);
+  const ports = Array.from({ length: options.nodes }, (_, index) => {
+    const [http = 0, grpc = 0, resp = 0, mesh = 0] = found.slice(index * LISTENER_NAMES.length);
+    return { http, grpc, resp, mesh };
+  });
   const nodes = await Promise.all(
-    Array.from({ length: options.nodes }, (_, index) =>
-      createNode(index + 1, directory, meshPorts, options),
-    ),
+    ports.map((_, index) => createNode(index + 1, directory, ports, options)),
   );
   const cluster: Cluster = {
     nodes,
@@ -68,16 +70,17 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
 async function createNode(
   id: number,
   directory: TempDirectory,
-  meshPorts: readonly number[],
+  ports: readonly NodePorts[],
   options: ClusterOptions,
 ): Promise<ClusterNode> {
   const { args = [], env = {}, readyTimeoutMs = 20_000, program = COMMAND_LINE } = options;
-  const { isMeshed } = options;
-  const peers: string[] = [];
-  for (const [index, port] of meshPorts.entries()) {
+  const { isMeshed = false } = options;
+  const [own, peers]: [NodePorts | undefined, string[]] = [ports[id - 1], []];
+  if (own === undefined) throw new Error(`node ${id} has no ports`);
+  for (const [index, { mesh }] of ports.entries()) {
     const peer = index + 1;
-    if (peer === id) continue;
-    const reached = typeof isMeshed === 'function' ? await isMeshed(id, peer, port) : port;
+    if (isMeshed === false || peer === id) continue;
+    const reached = typeof isMeshed === 'function' ? await isMeshed(id, peer, mesh) : mesh;
     peers.push('--peer', `${peer}@127.0.0.1:${reached}`);
   }
   return new ClusterNode({
@@ -85,24 +88,11 @@ async function createNode(
     program,
     directory: directory.path,
     dataDir: join(directory.path, `node-${id}`),
-    meshPort: meshPorts[id - 1] ?? 0,
+    ports: own,
     args: [...peers, ...(typeof args === 'function' ? args(id) : args)],
     env,
     readyTimeoutMs,
   });
-}
-
-/** Ports that are free now. All are held until the last is found, so that they differ. */
-async function freePorts(count: number): Promise<readonly number[]> {
-  const network = createTcpNetwork();
-  const listeners = await Promise.all(
-    Array.from({ length: count }, () =>
-      network.listen({ host: '127.0.0.1', port: 0 }, (connection) => connection.destroy()),
-    ),
-  );
-  const ports = listeners.map(({ address }) => address.port);
-  await Promise.all(listeners.map((listener) => listener.close()));
-  return ports;
 }
 
 /** Every node and the directory are removed, even if one of them fails. */

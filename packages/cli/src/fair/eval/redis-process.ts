@@ -1,8 +1,8 @@
 // A redis-server for the length of one evaluation: on loopback, on a free port, with nothing on disk.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { SynclineError } from '@syncline/kernel';
+import { findFreePorts } from '@syncline/kernel/node';
 
 export interface RedisProcess {
   readonly url: string;
@@ -23,7 +23,7 @@ const START_TIMEOUT_MS = 10_000;
 /** Rejects with `unavailable` when there is no redis-server, or it does not start; or as the signal says. */
 export async function startRedisProcess(start: RedisStart = {}): Promise<RedisProcess> {
   const { signal, program = 'redis-server', timeoutMs = START_TIMEOUT_MS } = start;
-  const port = await freePort();
+  const [port = 0] = await findFreePorts(1);
   const args = ['--port', `${port}`, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
   // Detached: a Ctrl-C is for the evaluation, which then stops it.
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'ignore'], detached: true });
@@ -65,13 +65,4 @@ function untilReady(child: ChildProcess, signal: AbortSignal): Promise<void> {
 function cannotStart(reason: string, cause: unknown): SynclineError {
   const text = `cannot start redis-server (${reason}). Install Redis 6.2 or newer, or pass --redis-url.`;
   return new SynclineError('unavailable', text, { cause });
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  return typeof address === 'object' ? (address?.port ?? 0) : 0;
 }

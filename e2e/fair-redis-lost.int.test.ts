@@ -20,7 +20,8 @@ const INSTANCES = Number(process.env['FAIR_INSTANCES'] ?? 3);
 const OUTAGE_MS = Number(process.env['FAIR_OUTAGE_MS'] ?? 0);
 const DECISIONS_PER_SECOND = 1_000;
 const LAMBDA_PER_SECOND = 0.01;
-const BACK_MS_MAX = 2_500;
+/** Usually below one second; a busy machine must not fail the test. */
+const BACK_MS_MAX = 15_000;
 
 function startOver(redis: RedisServer, settings: Partial<Parameters<typeof startFleet>[1]>) {
   const defaults = {

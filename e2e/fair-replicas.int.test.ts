@@ -5,7 +5,8 @@ import { expect, test, vi } from 'vitest';
 import { COUNTING_OPTIONS, FailureReports } from './fair-failure-reports.js';
 import { FairFleet, lastConnectedMs, startFleet, tell, WAIT } from './fair-fleet.js';
 
-const BACK_MS_MAX = 2_500;
+/** Usually below one second; a busy machine must not fail the test. */
+const BACK_MS_MAX = 15_000;
 
 function startAt(address: string): FairFleet {
   return startFleet(2, {

@@ -18,15 +18,15 @@ function linesOf({ stdout }: CliProcess): readonly DemoLine[] {
     .map((line) => JSON.parse(line) as DemoLine);
 }
 
-test('all acts play, every fact holds, and no file is left', async () => {
+test('all acts play, every check passes, and no file is left', async () => {
   await using directory = await makeTempDirectory('demo');
   await using demo = new CliProcess(['demo', '--fast', '--json'], {
     environment: { TMPDIR: directory.path },
   });
   // Each has a deadline of its own: on a busy machine the whole takes longer.
   for (const act of ['fair', 'jobs', 'sets', 'streams']) {
-    await demo.until(`the fact of ${act}`, () =>
-      linesOf(demo).find((line) => line.kind === 'fact' && line.act === act),
+    await demo.until(`the check of ${act}`, () =>
+      linesOf(demo).find((line) => line.kind === 'check' && line.act === act),
     );
   }
   expect({ ...(await demo.end()), stderr: demo.stderr }).toEqual({
@@ -34,8 +34,8 @@ test('all acts play, every fact holds, and no file is left', async () => {
     signal: undefined,
     stderr: '',
   });
-  const facts = linesOf(demo).filter(({ kind }) => kind === 'fact');
-  expect(facts.map(({ act, ok }) => ({ act, ok }))).toEqual([
+  const checks = linesOf(demo).filter(({ kind }) => kind === 'check');
+  expect(checks.map(({ act, ok }) => ({ act, ok }))).toEqual([
     { act: 'fair', ok: true },
     { act: 'jobs', ok: true },
     { act: 'sets', ok: true },

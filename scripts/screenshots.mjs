@@ -100,7 +100,7 @@ function momentOf({ kind, act, text = '' }) {
     };
   if (act === 'sets' && /cut off/.test(text))
     return { views: { 'sets-cut': 'sets', 'overview-cut': '' } };
-  if (act === 'sets' && kind === 'fact')
+  if (act === 'sets' && kind === 'check')
     return {
       views: {
         sets: 'sets',

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// The `syncline` command. Plain JavaScript, because it must be able to report that nothing is built yet, or
-// that the modules cannot be loaded.
+// The `syncline` command. Plain JavaScript, because it must work, and say what is wrong, even if nothing is built
+// yet or modules cannot be loaded.
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 

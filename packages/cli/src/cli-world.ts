@@ -1,30 +1,30 @@
-// The part of the outside world that commands may use, as a value that tests can replace. Data goes to
-// `stdout`, messages to `stderr`.
+// Everything outside the process that commands may use, as an interface that tests can replace. Data goes to
+// `stdout`, messages go to `stderr`.
 
 export interface OutputStream {
   write(text: string): unknown;
-  /** The reader has gone, as after `| head`. */
+  /** The reader has closed the pipe, as with `| head`. */
   readonly isUnread?: boolean;
   readonly isTTY?: boolean;
-  /** Of a terminal, now. */
+  /** The current size, if it is a terminal. */
   readonly columns?: number;
   readonly rows?: number;
 }
 
-/** `disconnect`: the process that started this one, and holds a channel to it or is npm, has gone. */
+/** `disconnect`: the parent process (npm, or one with an IPC channel) has exited. */
 export type StopEvent = 'SIGINT' | 'SIGTERM' | 'disconnect';
 
 export interface CliWorld {
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Calls back each time. From then on the event no longer ends the process by itself. */
+  /** Calls back for each event. From then on, these events no longer end the process by themselves. */
   onStopEvent(listener: (event: StopEvent) => void): void;
   /** `leave` is called before Ctrl-Z suspends the process, and `back` when it resumes. */
   onSuspend(leave: () => void, back: () => void): void;
-  /** The answer to a question; undefined without a terminal. */
+  /** Asks the user and returns the answer; undefined if stdin is not a terminal. */
   ask(question: string): Promise<string | undefined>;
-  /** Notifies the parent process, if there is a channel, that all listeners accept. */
+  /** Notifies the parent process over the IPC channel, if there is one, that all listeners accept connections. */
   reportStarted(): void;
   /** Makes new files and directories of this process accessible to its user only. */
   makeNewFilesPrivate(): void;
@@ -32,7 +32,7 @@ export interface CliWorld {
   exitNow(code: number): void;
 }
 
-/** Messages, in whole lines. */
+/** Prints a message and a newline to standard error. */
 export function say(world: CliWorld, text: string): void {
   world.stderr.write(`${text}\n`);
 }

@@ -1,7 +1,7 @@
-// Text in aligned columns, two spaces apart.
+// Formats text in aligned columns, two spaces apart.
 import { displayWidth, padEnd } from './display-width.js';
 
-/** Rows of cells as lines. A missing cell is empty; blanks at the end of a line are cut. */
+/** Missing cells are empty, and trailing spaces are removed. */
 export function renderColumns(rows: readonly (readonly string[])[], indent = ''): string {
   const widths: number[] = [];
   for (const row of rows) {

@@ -1,4 +1,4 @@
-// The exit code of a command that was run for the user: it is passed on unchanged, with no message of ours.
+// Thrown to exit with the exit code of a command that was run for the user, without a message of our own.
 export class CommandExit extends Error {
   override readonly name = 'CommandExit';
   readonly exitCode: number;

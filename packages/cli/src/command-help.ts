@@ -1,4 +1,4 @@
-// What `--help` prints for every command, as values: docs/CLI.md is made of it.
+// The `--help` output of every command; docs/CLI.md is generated from it.
 import type { Command } from 'commander';
 import type { CliWorld } from './cli-world.js';
 import { createProgram, fillCommand } from './program.js';
@@ -34,7 +34,7 @@ export async function describeCli(): Promise<readonly CommandHelp[]> {
       return [describe(command, name), ...describeAll(command.commands, name)];
     });
   const program = createProgram(world);
-  const overview = describe(program, program.name()); // before its commands are filled, as users see it
+  const overview = describe(program, program.name()); // as users see it: before the commands are loaded
   for (const command of program.commands) await fillCommand(command, world);
   return [overview, ...describeAll(program.commands, program.name())];
 }

@@ -39,12 +39,12 @@ test('a truncated text never takes more cells than available, and never splits a
     expect(displayWidth(cutToWidth(text, width))).toBeLessThanOrEqual(width);
 });
 
-test('colours end with the cut', () => {
+test('truncated text still resets its colors', () => {
   expect(cutToWidth('\u001b[31m123456\u001b[0m', 5)).toBe('\u001b[31m1234…\u001b[0m');
   expect(cutToWidth('12\u001b[31m34\u001b[0m56', 3)).toBe('12\u001b[31m…\u001b[0m');
 });
 
-test('padding counts cells', () => {
+test('padding counts terminal cells', () => {
   expect(padEnd('🔴', 4)).toBe('🔴  ');
   expect(padStart('日', 3)).toBe(' 日');
   expect(padStart('long', 2)).toBe('long');

@@ -1,26 +1,26 @@
-// How many cells of a terminal a text takes. Emoji and East Asian characters take two, marks that join the
-// character before them take none. Colours take none either; other control characters are not expected.
+// Computes how many terminal cells a text occupies. Emoji and East Asian characters take two, combining marks and
+// color codes none. Other control characters are not expected.
 //
-// Terminals differ on sequences of emoji that are drawn as one. Terminals that follow Unicode use two cells for
-// the whole, and so does this. Most text is plain, and counted without segmenting it: that takes microseconds
-// per character, and a table is drawn ten times a second.
+// Terminals differ on emoji sequences that are drawn as one; like terminals that follow Unicode, we count two cells
+// for the whole sequence. Most text is plain and is counted without segmenting it, because segmenting takes
+// microseconds per character and a table is drawn ten times a second.
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: colours start with ESC.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: color codes start with ESC.
 const COLOR = /\u001b\[\d+m/g;
-/** Texts and colours in turn. */
+/** Splits into alternating texts and color codes. */
 const COLOR_PARTS = new RegExp(`(${COLOR.source})`);
-/** One code unit, one cell: Latin, dashes and dots, lines and blocks, circles. */
+/** Characters with one code unit and one cell: Latin, punctuation, lines and blocks, circles. */
 const PLAIN =
   '\\u0020-\\u007e\\u00a1-\\u00ac\\u00ae-\\u02ff\\u2010-\\u2027\\u2500-\\u259f\\u25cb-\\u25cf';
 /**
- * Alternating non-plain and plain parts. A mark may join the plain character before it, so that one belongs to
- * the non-plain part.
+ * Splits into alternating non-plain and plain parts. A combining mark may follow a plain character, so the last
+ * plain character before a non-plain part belongs to that part.
  */
 const PLAIN_PARTS = new RegExp(`([${PLAIN}]+(?=[${PLAIN}]|$))`);
 const EMOJI = /\p{Emoji_Presentation}|\p{Emoji}\ufe0f/u;
 const NO_WIDTH = /^[\p{Mn}\p{Me}\p{Cf}]+$/u;
 
-/** First and last code points of what Unicode's EastAsianWidth calls wide or fullwidth, emoji aside. */
+/** Ranges of code points that Unicode's EastAsianWidth calls wide or fullwidth, without emoji. */
 const WIDE: readonly (readonly [number, number])[] = [
   [0x1100, 0x115f],
   [0x2e80, 0x303e],
@@ -47,17 +47,17 @@ export function displayWidth(text: string): number {
   return width;
 }
 
-/** Spaces behind it, up to the width. */
+/** Adds spaces at the end, up to the width. */
 export function padEnd(text: string, width: number): string {
   return text + ' '.repeat(Math.max(0, width - displayWidth(text)));
 }
 
-/** Spaces before it, up to the width. */
+/** Adds spaces at the start, up to the width. */
 export function padStart(text: string, width: number): string {
   return ' '.repeat(Math.max(0, width - displayWidth(text))) + text;
 }
 
-/** The text, or the part that fits and an ellipsis. Colour codes after the cut are kept, so that colours end. */
+/** Truncates text that does not fit, with an ellipsis. Color codes after that point are kept, so that colors are reset. */
 export function cutToWidth(text: string, width: number): string {
   const room = new Room(width);
   let position = 0;
@@ -72,7 +72,7 @@ export function cutToWidth(text: string, width: number): string {
   return text;
 }
 
-/** Adds text as long as it fits, and records how much fits with an ellipsis. */
+/** Collects text up to a width, and remembers how much of it fits together with an ellipsis. */
 class Room {
   readonly #width: number;
   #used = 0;
@@ -83,7 +83,7 @@ class Room {
     this.#width = width;
   }
 
-  /** False when not all of it fits. */
+  /** Returns false if the text does not fit. */
   add(text: string): boolean {
     for (const [at, part] of text.split(PLAIN_PARTS).entries()) {
       const hasRoom = at % 2 === 1 ? this.#addPlain(part) : this.#addOthers(part);
@@ -123,7 +123,7 @@ class Room {
   }
 }
 
-/** Segmenting costs time even for empty text. */
+/** Skips the segmenter for empty text, since even that takes time. */
 function* graphemesOf(text: string): Generator<string> {
   if (text === '') return;
   for (const { segment } of segmenter.segment(text)) yield segment;

@@ -1,4 +1,4 @@
-// Examples, which come first in the help of each command, since most users are looking for one.
+// Adds examples to the help of a command. They come first, since most users are looking for one.
 import type { Command } from 'commander';
 import { renderColumns } from './columns.js';
 

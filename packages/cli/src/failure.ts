@@ -1,5 +1,5 @@
-// How a failed command ends: one line on standard error and an exit code. The stack is for developers, so it
-// needs `--debug` or SYNCLINE_DEBUG.
+// Reports a failed command: one line on standard error, and an exit code. Stack traces are for developers, so they
+// are printed only with `--debug` or SYNCLINE_DEBUG.
 import { inspect } from 'node:util';
 import { SynclineError } from '@syncline/kernel';
 import { type ExitCode, exitCodeOf } from '@syncline/protocol';
@@ -13,7 +13,7 @@ export function reportFailure(world: CliWorld, thrown: unknown, isDebug: boolean
   const message = isExpected ? thrown.message : `internal error: ${String(thrown)}`;
   const hint =
     isExpected || isDebug ? '' : ' This is a bug in Syncline; run with --debug for a stack trace.';
-  // The message may come from a server.
+  // The message may come from a server, so it is not trusted.
   world.stderr.write(`${paint('red', 'syncline:')} ${printable(message)}${hint}\n`);
   if (isDebug) {
     const lines = inspect(thrown, { depth: 6 }).split('\n');

@@ -1,4 +1,4 @@
-// Every limit of the command line. docs/LIMITS.md is made from this list.
+// Every limit of the command line. docs/LIMITS.md is generated from this list.
 import { defineLimits } from '@syncline/kernel';
 
 export const cliLimits = defineLimits({
@@ -20,7 +20,7 @@ export const cliLimits = defineLimits({
   eventBytesMax: {
     value: 1024 * 1024,
     unit: 'bytes',
-    why: 'Approximate size of one event. If it is exceeded, the connection is closed: it cannot be to a Syncline server.',
+    why: 'Approximate size of one event. A larger one closes the connection: it cannot come from a Syncline server.',
   },
   streamSilenceMs: {
     value: 25_000,
@@ -60,7 +60,7 @@ export const cliLimits = defineLimits({
   devNodesMax: {
     value: 16,
     unit: 'entries',
-    why: 'Nodes in a local cluster, as many as the mesh allows.',
+    why: 'Nodes in a local cluster.',
   },
   evalInstancesMax: {
     value: 64,
@@ -70,6 +70,6 @@ export const cliLimits = defineLimits({
   evalSeedsMax: {
     value: 1_000,
     unit: 'entries',
-    why: 'Seeds that `fair eval` averages. More would not change the figures shown.',
+    why: 'Seeds that `fair eval` averages over. More would not change the figures.',
   },
 });

@@ -1,18 +1,18 @@
-// The real world around the command line: the process, its streams and its signals.
+// Runs the command line with the real process, its streams and its signals.
 import { createInterface } from 'node:readline';
 import { setFlagsFromString } from 'node:v8';
 import type { CliWorld, OutputStream } from './cli-world.js';
 import { runCli } from './run-cli.js';
 
-/** Open handles may not keep the process alive longer than this after a command has ended. */
+/** Open handles keep the process alive for at most this long after a command has ended. */
 const LINGER_MS = 500;
 
 const PARENT_POLL_MS = 500;
 
 export async function main(host: NodeJS.Process): Promise<void> {
-  const { ppid: parentId } = host; // before anything else is loaded, which takes a while
-  // The young generation that survives is small, and one thread collects it in a millisecond. To wait for helper threads
-  // that get no processor took up to 40 ms on a busy machine.
+  const { ppid: parentId } = host; // read before the other modules are loaded, which takes a while
+  // Few young objects survive, and one thread collects them in a millisecond. Waiting for helper threads that did
+  // not get a CPU took up to 40 ms on a busy machine.
   setFlagsFromString('--no-parallel-scavenge');
   host.stderr.on('error', ignoreFailedLog);
   const world: CliWorld = {
@@ -25,7 +25,7 @@ export async function main(host: NodeJS.Process): Promise<void> {
       if (host.env['npm_execpath'] !== undefined)
         whenParentChanges(host, parentId, () => listener('disconnect'));
     },
-    onSuspend: (leave, back) => sleepBetween(host, leave, back),
+    onSuspend: (leave, back) => handleSuspend(host, leave, back),
     ask: (question) => askOn(host, question),
     reportStarted: () => void host.send?.('started'),
     makeNewFilesPrivate: () => void host.umask(0o077),
@@ -36,7 +36,7 @@ export async function main(host: NodeJS.Process): Promise<void> {
   setTimeout(() => host.exit(), LINGER_MS).unref();
 }
 
-function sleepBetween(host: NodeJS.Process, leave: () => void, back: () => void): void {
+function handleSuspend(host: NodeJS.Process, leave: () => void, back: () => void): void {
   host.on('SIGTSTP', () => {
     leave();
     host.once('SIGCONT', back);
@@ -55,8 +55,8 @@ function askOn({ stdin, stderr }: NodeJS.Process, question: string): Promise<str
 }
 
 /**
- * Between npm or npx and this process there is a shell that dies of a signal without passing it on. Without
- * this, killing npm would leave an orphaned server.
+ * npm and npx start this process through a shell that does not forward signals. Without this check, killing npm
+ * would leave an orphaned server behind.
  */
 function whenParentChanges(host: NodeJS.Process, parentId: number, listener: () => void): void {
   const timer = setInterval(() => {
@@ -67,7 +67,7 @@ function whenParentChanges(host: NodeJS.Process, parentId: number, listener: () 
   timer.unref();
 }
 
-/** Its reader may leave. A server keeps running; other commands check, since Node discards the error. */
+/** If the reader closes the pipe, a server keeps running; other commands check `isUnread`. */
 function outputOf(stream: NodeJS.WriteStream): OutputStream {
   let isUnread = false;
   stream.on('error', (error: NodeJS.ErrnoException) => {
@@ -89,5 +89,5 @@ function outputOf(stream: NodeJS.WriteStream): OutputStream {
   };
 }
 
-/** A log on a full disk or a lost terminal: there is nowhere to report it, and the server keeps running. */
+/** A log line cannot be written (full disk, closed terminal). There is nowhere to report it; the server keeps running. */
 function ignoreFailedLog(): void {}

@@ -1,4 +1,4 @@
-// Where the HTTP listener of a server on this machine can be reached, as its settings say.
+// The URL of the HTTP listener of a server on this machine, according to its settings.
 import type { ServerSettings } from '@syncline/server/config';
 
 export function ownUrl({ listenHost, http, tls }: ServerSettings): string {
@@ -9,7 +9,7 @@ export function httpUrl(host: string, port: number, isTls: boolean): string {
   return `${isTls ? 'https' : 'http'}://${bracketed(host)}:${port}`;
 }
 
-/** A server that listens on every address is reached on loopback. */
+/** A server that listens on all addresses is reached through loopback. */
 export function reachableHost(host: string): string {
   return host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
 }

@@ -1,4 +1,4 @@
-// Colours for a terminal, and none anywhere else or with NO_COLOR (no-color.org).
+// Colors on a terminal, unless NO_COLOR is set (no-color.org).
 import type { CliWorld, OutputStream } from './cli-world.js';
 
 const CODES = {
@@ -14,7 +14,7 @@ const CODES = {
 
 export type Color = keyof typeof CODES;
 
-/** Colours a text, or returns it as it is. */
+/** Returns the text with color codes, or unchanged if colors are off. */
 export type Paint = (color: Color, text: string) => string;
 
 export const plainPaint: Paint = (_color, text) => text;

@@ -1,10 +1,10 @@
-// Makes untrusted text safe for a terminal: control characters are shown, not executed. So are invisible ones
-// that reverse or break a line: a row must not imitate another.
+// Makes untrusted text safe for a terminal by escaping control characters, and invisible characters that could
+// reverse or break a line and so disguise the text.
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not get through.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to escape.
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/g;
 
-/** Not the joiner (U+200D): emoji are made with it. */
+/** Except the zero-width joiner (U+200D), which emoji need. */
 const INVISIBLE = /(?!\u200d)[\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 export function printable(text: string): string {
@@ -18,14 +18,14 @@ export function printable(text: string): string {
   );
 }
 
-/** JSON escapes the lower control characters itself; the others it does not. It stays JSON, and the same value. */
+/** `JSON.stringify` escapes only control characters below U+0020; this escapes the others, too. */
 export function printableJson(value: unknown, indent = 2): string {
   return JSON.stringify(value, null, indent)
     .replace(/[\u007f-\u009f]/g, escaped)
     .replace(INVISIBLE, escaped);
 }
 
-/** As JSON writes it: each UTF-16 unit by itself. */
+/** As in JSON, each UTF-16 code unit is escaped separately. */
 function escaped(character: string): string {
   return Array.from(
     { length: character.length },

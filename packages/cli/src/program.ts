@@ -1,7 +1,7 @@
-// The command line as a whole: its commands, its help, and how wrong usage is reported.
+// The command line: its commands, its help, and how invalid usage is reported.
 //
-// A command is loaded on demand. The server behind most of them takes half a second to
-// load, and neither `--version` nor `--help` should wait for it.
+// Commands are loaded on demand. Most of them load the server, which takes half a second, and `--version` and
+// `--help` should not have to wait for that.
 import { Command } from 'commander';
 import type { CliWorld } from './cli-world.js';
 import { addExamples } from './examples.js';
@@ -76,19 +76,19 @@ export async function fillCommand(command: Command, world: CliWorld): Promise<vo
   settle(command, world);
 }
 
-/** Output, help and errors of a command and all below it. */
+/** Configures output, help and errors of a command and its subcommands. */
 function settle(command: Command, world: CliWorld): void {
   const paint = paintFor(world.stdout, world.environment);
   command
     .configureOutput({
       writeOut: (text) => void world.stdout.write(text),
       writeErr: (text) => void world.stderr.write(text),
-      getOutHasColors: () => true, // `paint` has decided
+      getOutHasColors: () => true, // `paint` decides about colors
       outputError: () => {}, // reported once, by the code that catches the error
     })
     .configureHelp({ styleTitle: (title) => paint('bold', title) })
     .showSuggestionAfterError(false)
-    .helpCommand(false) // `runCli` turns it into --help, which loads the command first
+    .helpCommand(false) // `runCli` converts it to --help, which loads the command first
     .helpOption('-h, --help', 'Show this help')
     .exitOverride((error) => {
       if (/^commander\.(help|version)/.test(error.code)) throw error;

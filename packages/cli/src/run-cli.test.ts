@@ -48,7 +48,7 @@ async function transcript(lines: readonly string[]): Promise<string> {
   return parts.join('\n');
 }
 
-test('the help opens with examples', async () => {
+test('the help begins with examples', async () => {
   const commands = [
     '--help',
     'serve --help',
@@ -67,7 +67,7 @@ test('the help opens with examples', async () => {
   expect(text.split('\n').filter((line) => line.length > 80)).toEqual([]);
 });
 
-test('help is a command too', async () => {
+test('"help COMMAND" is the same as "COMMAND --help"', async () => {
   expect(await run('help')).toEqual(await run('--help'));
   expect(await run('help config show')).toEqual(await run('config show --help'));
 });
@@ -108,18 +108,18 @@ test('wrong usage is one line with the closest match and how to get help', async
   }
 });
 
-test('without a command: the help on standard error, exit 2', async () => {
+test('without a command, the help goes to standard error and the exit code is 2', async () => {
   const { stdout, stderr, exit } = await run('');
   expect({ stdout, exit }).toEqual({ stdout: '', exit: 2 });
   expect(stderr).toMatch(/^Examples:/);
 });
 
-test('--version is data', async () => {
+test('--version prints to standard output', async () => {
   for (const line of ['--version', '-v'])
     expect(await run(line)).toEqual({ stdout: '0.1.0\n', stderr: '', exit: 0 });
 });
 
-test('the stack needs --debug or SYNCLINE_DEBUG', async () => {
+test('a stack trace is printed only with --debug or SYNCLINE_DEBUG', async () => {
   const plain = await run('status --url nonsense');
   expect(plain.stderr).not.toContain('    at ');
   const flag = await run('status --url nonsense --debug');
@@ -131,7 +131,7 @@ test('the stack needs --debug or SYNCLINE_DEBUG', async () => {
   }
 });
 
-test('colours on a terminal, none with NO_COLOR', async () => {
+test('colors are used on a terminal, but not with NO_COLOR', async () => {
   const start = '\u001b[';
   expect((await run('srve', {}, true)).stderr).toContain(start);
   expect((await run('--help', {}, true)).stdout).toContain(start);
@@ -139,7 +139,7 @@ test('colours on a terminal, none with NO_COLOR', async () => {
   expect((await run('srve')).stderr).not.toContain(start);
 });
 
-test('config show: TOML with origins, secrets hidden', async () => {
+test('config show prints TOML with origins, and hides secrets', async () => {
   const environment = { SYNCLINE_HTTP_PORT: '7500', SYNCLINE_TOKEN: 's3cret' };
   const { stdout, exit } = await run(
     'config show --origin --node-id 2 --peer 1@127.0.0.1:7403',
@@ -162,7 +162,7 @@ test('config show reports what serve would refuse, and still shows the settings'
   expect(missing.exit).toBe(2);
 });
 
-test('config show --json: the same facts for a program', async () => {
+test('config show --json prints the same settings as JSON', async () => {
   const environment = { SYNCLINE_HTTP_PORT: '7500', SYNCLINE_TOKEN: 's3cret' };
   const plain = JSON.parse((await run('config show --json', environment)).stdout);
   expect(plain).toMatchObject({ 'http.port': 7500, 'tls.cert_file': null, 'auth.token': '***' });

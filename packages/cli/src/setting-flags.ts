@@ -1,8 +1,8 @@
-// The flags of the settings: made from the server's list, and given back to it by key.
+// Command-line flags for settings, generated from the server's list of settings.
 import { type FlagValue, SETTING_LIST, type SettingEntry } from '@syncline/server/config';
 import { type Command, Option } from 'commander';
 
-/** Adds a flag for each setting that has one; `wanted` may choose among them. */
+/** Adds the flag of each setting that has one and that `wanted` selects. */
 export function addSettingFlags(
   command: Command,
   wanted: (entry: SettingEntry) => boolean = () => true,
@@ -19,16 +19,18 @@ function optionOf(entry: SettingEntry, flag: string): Option {
   return entry.meta.isList ? option.argParser<readonly string[]>(append) : option;
 }
 
-function remark({ byDefault, meta }: SettingEntry): string {
+function remark({ defaultValue, meta }: SettingEntry): string {
   if (meta.isList) return ' (may be repeated)';
-  return typeof byDefault === 'string' || typeof byDefault === 'number' ? ` (${byDefault})` : '';
+  return typeof defaultValue === 'string' || typeof defaultValue === 'number'
+    ? ` (${defaultValue})`
+    : '';
 }
 
 function firstSentence(help: string): string {
   return help.replace(/\.(\s.*)?$/s, '');
 }
 
-/** What commander parsed, by the key of the setting. */
+/** The parsed flags, by the key of the setting. */
 export function settingFlags(options: Readonly<Record<string, unknown>>): Map<string, FlagValue> {
   const flags = new Map<string, FlagValue>();
   for (const entry of SETTING_LIST) {

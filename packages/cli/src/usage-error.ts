@@ -1,22 +1,22 @@
-// Turns what commander says about wrong usage into our kind of error: one line, the nearest name or
-// all there are, the way to the help. Most settings have no flag, so a flag that is none may well be one of them.
+// Converts commander's usage errors to our format: one line, with the closest name (or all names) and how to get
+// help. Most settings have no flag, so an unknown flag may be the name of a setting.
 import { SynclineError } from '@syncline/kernel';
 import { nearestName, SETTING_LIST } from '@syncline/server/config';
 import type { Command } from 'commander';
 import type { WrongUsage } from './wrong-usage.js';
 
-export function usageError({ command, said }: WrongUsage): SynclineError {
-  const text = said.message.replace(/^error: /, '').replace(/\.?(\s*\n.*)?$/s, '');
+export function usageError({ command, error }: WrongUsage): SynclineError {
+  const text = error.message.replace(/^error: /, '').replace(/\.?(\s*\n.*)?$/s, '');
   const given = /'([^'\s]+)/.exec(text)?.[1] ?? '';
-  const isOption = said.code === 'commander.unknownOption';
+  const isOption = error.code === 'commander.unknownOption';
   const hint =
     (isOption ? (separatorHint(command) ?? settingHint(given)) : undefined) ??
-    suggest(given, knownNames(command, said.code));
+    suggest(given, knownNames(command, error.code));
   const message = `${text.replaceAll("'", '"')}.${hint} See "${pathOf(command)} --help".`;
-  return new SynclineError('invalid-argument', message, { cause: said });
+  return new SynclineError('invalid-argument', message, { cause: error });
 }
 
-/** A command that runs another one: what it does not know was probably meant for that. */
+/** For a command that runs another one: an unknown option was probably meant for the other command. */
 function separatorHint(command: Command): string | undefined {
   const takesCommand = command.registeredArguments.at(-1)?.variadic === true;
   return takesCommand ? ' Put "--" before the command to run.' : undefined;
@@ -25,13 +25,13 @@ function separatorHint(command: Command): string | undefined {
 /** `--durability` and `--sets-durability` both mean `sets.durability`. */
 function settingHint(flag: string): string | undefined {
   const name = flag.replace(/^--/, '').replace(/=.*/s, '').replaceAll('-', '_');
-  const meant = SETTING_LIST.filter(
+  const matches = SETTING_LIST.filter(
     (entry) =>
       entry.flag === undefined &&
       (entry.key.replaceAll('.', '_') === name || entry.key.endsWith(`.${name}`)),
   );
-  if (meant.length === 0) return undefined;
-  const ways = meant.map(({ key, env }) => `${key} in the file, or ${env}`);
+  if (matches.length === 0) return undefined;
+  const ways = matches.map(({ key, env }) => `${key} in the file, or ${env}`);
   return ` This setting has no flag; use ${ways.join('; or ')}.`;
 }
 

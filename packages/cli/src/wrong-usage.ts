@@ -1,14 +1,14 @@
-// What commander says about wrong usage, and of which command. It says it in the middle of parsing;
-// the words for people need the names of the settings, which are loaded only then.
+// Carries commander's usage error and the command it is about. It is thrown while arguments are parsed; the full
+// message needs the names of the settings, which are loaded only after that.
 import type { Command, CommanderError } from 'commander';
 
 export class WrongUsage extends Error {
   readonly command: Command;
-  readonly said: CommanderError;
+  readonly error: CommanderError;
 
-  constructor(command: Command, said: CommanderError) {
-    super(said.message);
+  constructor(command: Command, error: CommanderError) {
+    super(error.message);
     this.command = command;
-    this.said = said;
+    this.error = error;
   }
 }

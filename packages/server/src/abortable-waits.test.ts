@@ -8,7 +8,7 @@ test('a wait settles like its promise', async () => {
   await expect(waits.wait(Promise.reject(new Error('no')))).rejects.toThrow('no');
 });
 
-test('the signal ends the current wait and all later ones; late failures are handled', async () => {
+test('the signal ends the current wait and all later ones, and a late rejection is handled', async () => {
   const stop = new AbortController();
   const waits = new AbortableWaits(stop.signal);
   let fail: (error: Error) => void = () => expect.unreachable();

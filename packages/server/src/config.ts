@@ -1,5 +1,5 @@
-// The door `@syncline/server/config`: the settings of a server and its log format, without the server. A
-// program that only queries or starts one loads in a third of the time.
+// The entry point `@syncline/server/config`: the settings and the log format of a server, without the server
+// itself. Programs that do not run a server load in a third of the time.
 export { renderConfigDoc } from './config/config-doc.js';
 export { readInputFile } from './config/config-input-file.js';
 export { checkExposure, isLoopback } from './config/exposure.js';

@@ -33,8 +33,8 @@ export class ConnectionCount {
   }
 
   /**
-   * False when there are too many: the caller refuses it, and must not call `closed` for it. Otherwise it has a
-   * slot, and later becomes `taken` or, in its TLS handshake, `failed`.
+   * Returns false if the limit is reached: the caller refuses the connection and must not call `closed` for it.
+   * Otherwise the connection holds a slot, and `accepted` or (in the TLS handshake) `failed` follows.
    */
   opened(): boolean {
     if (this.#open >= this.connectionsMax) {
@@ -46,11 +46,11 @@ export class ConnectionCount {
     return true;
   }
 
-  taken(): void {
-    this.#count('taken');
+  accepted(): void {
+    this.#count('accepted');
   }
 
-  /** Unauthenticated clients can cause it at any rate, so it is logged at debug level only. */
+  /** Anyone can cause this at any rate, so it is only logged at debug level. */
   failed(reason: string): void {
     this.#count('failed');
     this.#deps.logger.debug('connection failed', { listener: this.#listener, reason });
@@ -62,7 +62,7 @@ export class ConnectionCount {
     this.#show();
   }
 
-  /** For the network below: room to answer connections above the limit, and its own refusals counted here. */
+  /** Lets the network accept a few connections above the limit, to send them an error, and counts its refusals. */
   networkOptions(): Pick<TcpNetworkOptions, 'connectionsMax' | 'onRefused'> {
     return {
       connectionsMax: this.connectionsMax + serverLimits.refusalsAtOnceMax.value,
@@ -83,7 +83,7 @@ export class ConnectionCount {
     this.#deps.metrics.add('syncline_server_connections_cut_total', 1, labels);
   }
 
-  #count(result: 'taken' | 'refused' | 'failed'): void {
+  #count(result: 'accepted' | 'refused' | 'failed'): void {
     const labels = { listener: this.#listener, result };
     this.#deps.metrics.add('syncline_server_connections_total', 1, labels);
   }

@@ -1,4 +1,4 @@
-// The open connections of a listener, so that a drain can wait for them and cut the rest.
+// The open connections of a listener, so that a drain can wait for them and then close the remaining ones.
 import type { Connection } from '@syncline/kernel';
 import type { ConnectionCount } from './connection-count.js';
 
@@ -11,16 +11,16 @@ export class ConnectionSet {
     this.#count = count;
   }
 
-  /** False when there are too many. It leaves by itself when it is closed. */
+  /** Returns false if the limit is reached. A connection is removed when it closes. */
   add(connection: Connection): boolean {
     if (!this.#count.opened()) return false;
-    this.#count.taken();
+    this.#count.accepted();
     this.#open.add(connection);
     void connection.closed.then(() => this.#remove(connection));
     return true;
   }
 
-  /** Resolves when none is left; when the signal fires the rest is cut. */
+  /** Resolves when all connections are closed. When the signal fires, the remaining ones are closed forcibly. */
   async emptied(signal: AbortSignal): Promise<void> {
     if (this.#open.size === 0) return;
     const empty = new Promise<void>((resolve) => this.#whenEmpty.push(resolve));

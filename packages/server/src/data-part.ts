@@ -1,7 +1,7 @@
-// The node's data in the server's lifecycle: one claimed directory with a part per slice, or memory.
+// The node's data in the server's lifecycle: one claimed directory with a subdirectory per slice, or memory.
 //
-// LevelDB writes when it is opened, so a start on a full disk would fail although all data could be read. A
-// reserve in the directory is released for such a start, and refilled when there is room again.
+// LevelDB writes when it is opened, so a server could not start on a full disk, even just to serve reads. A
+// reserve in the directory is released for such a start, and refilled when there is space again.
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
@@ -29,7 +29,7 @@ export interface DataPartDeps {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly config: ServerConfig;
-  /** Aborted when this part stops, and so after all slices. */
+  /** Aborted when this part stops, which is after all slices. */
   readonly end: AbortController;
 }
 
@@ -38,7 +38,7 @@ export class DataPart implements LifecyclePart {
   readonly #deps: DataPartDeps;
   readonly #reserve: DiskReserve;
   #claim: DirectoryClaim | undefined;
-  /** This start has used it, and may need more of it. */
+  /** Set if this start needed the reserve; it is then refilled only later. */
   #isReserveUsed = false;
   #refillTimer: Timer | undefined;
 
@@ -49,7 +49,7 @@ export class DataPart implements LifecyclePart {
     this.#reserve = new DiskReserve({ ...deps, files }, { path: 'reserve', bytes });
   }
 
-  /** Rejects with `locked`, and names the holder, when another process has the directory. */
+  /** Rejects with `locked` and the name of the holder if another process is using the directory. */
   async start(): Promise<void> {
     const { config } = this.#deps;
     if (config.memory) return;
@@ -78,7 +78,7 @@ export class DataPart implements LifecyclePart {
     assert(this.#claim !== undefined, 'the directory is claimed before files are opened');
     const directory = join(config.dataDir, slice);
     await mkdir(directory, { recursive: true, mode: 0o700 });
-    await createSystemFiles(config.dataDir).syncDir('.'); // its name must survive a power loss, too
+    await createSystemFiles(config.dataDir).syncDir('.'); // the new directory must survive a power loss, too
     return createSystemFiles(directory);
   }
 

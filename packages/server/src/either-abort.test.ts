@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events';
 import { expect, test } from 'vitest';
 import { EitherAbort } from './either-abort.js';
 
-test('either one fires it, even one that has already fired', () => {
+test('either source fires it, even one that was already aborted', () => {
   for (const first of [true, false]) {
     const [one, two] = [new AbortController(), new AbortController()];
     const either = new EitherAbort(one.signal, two.signal);
@@ -13,7 +13,7 @@ test('either one fires it, even one that has already fired', () => {
   }
 });
 
-test('once released it never fires', () => {
+test('it never fires after release', () => {
   const [one, two] = [new AbortController(), new AbortController()];
   const either = new EitherAbort(one.signal, two.signal);
   either.release();

@@ -1,7 +1,7 @@
-// A signal that fires with either of two others, one of which may live much longer.
+// A signal that fires when either of two others does, one of which may live much longer.
 //
-// `AbortSignal.any` leaves a reference on each of its sources for as long as that lives: one per stream on a
-// server-wide signal is a leak. Here `release` removes everything again.
+// `AbortSignal.any` leaves a reference on each source as long as the source lives: one per stream on a
+// server-wide signal is a leak. Here `release` removes the listeners.
 
 export class EitherAbort {
   readonly #controller = new AbortController();

@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest';
 import { reportBug } from './handler-bug.js';
 import { type LogLine, recordingLogger } from './testing/test-server.js';
 
-test('an unexpected error is logged in full and answered without detail', () => {
+test('an unexpected error is logged in full, and the client gets no details', () => {
   const log: LogLine[] = [];
   const thrown = new TypeError('secret insides');
   const error = reportBug(recordingLogger(log), thrown, { route: '/x' });
@@ -14,7 +14,7 @@ test('an unexpected error is logged in full and answered without detail', () => 
   ]);
 });
 
-test('a failed assert is thrown outside of every catch, so that the process stops', () => {
+test('a failed assertion is rethrown where nothing catches it, so that the process exits', () => {
   const outside: (() => void)[] = [];
   const spy = vi.spyOn(globalThis, 'queueMicrotask').mockImplementation((run) => outside.push(run));
   const thrown = new AssertionError('K1');

@@ -18,7 +18,7 @@ async function pair({ clock, network }: SimulatedBody, idleTimeoutMs: number) {
   return { peer, limited: accepted, idleCount: () => idleCount };
 }
 
-test('silence ends it, once, and leaves no timer', () =>
+test('an idle connection is closed once, and no timer is left', () =>
   runInSimulation('silence', async (world) => {
     const { peer, limited, idleCount } = await pair(world, 10_000);
     const startMs = world.clock.monotonicMs();
@@ -31,7 +31,7 @@ test('silence ends it, once, and leaves no timer', () =>
     peer.destroy();
   }));
 
-test('arriving bytes keep it', () =>
+test('received bytes keep a connection open', () =>
   runInSimulation('reads', async (world) => {
     const { peer, limited, idleCount } = await pair(world, 10_000);
     const reader = limited.incoming[Symbol.asyncIterator]();
@@ -44,7 +44,7 @@ test('arriving bytes keep it', () =>
     limited.destroy();
   }));
 
-test('bytes that we send keep it', () =>
+test('sent bytes keep a connection open', () =>
   runInSimulation('writes', async (world) => {
     const { peer, limited, idleCount } = await pair(world, 10_000);
     for (let beat = 0; beat < 10; beat += 1) {
@@ -56,7 +56,7 @@ test('bytes that we send keep it', () =>
     limited.destroy();
   }));
 
-test('0 keeps it open forever', () =>
+test('0 disables the timeout', () =>
   runInSimulation('for ever', async (world) => {
     const { peer, limited, idleCount } = await pair(world, 0);
     await world.clock.sleep(50 * 60_000);

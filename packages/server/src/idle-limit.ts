@@ -1,5 +1,4 @@
-// Closes a connection that has been idle for too long: no byte in either direction. It is for clients, which
-// may be receiving a long reply; detecting a dead peer takes more.
+// Closes a client connection on which no byte was sent or received for too long. It does not detect dead peers.
 import type { Address, ChunkReader, Clock, CloseReason, Connection, Timer } from '@syncline/kernel';
 
 export interface IdleLimitOptions {
@@ -9,7 +8,7 @@ export interface IdleLimitOptions {
   onIdle(): void;
 }
 
-/** Passes everything through and measures idle time. The timer is rescheduled when it fires, not for every chunk. */
+/** Passes everything through and tracks activity. The timer is rescheduled when it fires, not for every chunk. */
 export class IdleLimitedConnection implements Connection {
   readonly #inner: Connection;
   readonly #clock: Clock;

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { LimitWatch } from './limit-watch.js';
 import { type LogLine, recordingLogger } from './testing/test-server.js';
 
-test('a limit under attack is one log line a minute, with a count', () => {
+test('a limit that is reached all the time is logged once a minute, with a count', () => {
   const log: LogLine[] = [];
   let nowMs = 1_000_000;
   const clock: Clock = { ...createSystemClock(), nowMs: () => nowMs, monotonicMs: () => nowMs };

@@ -1,7 +1,7 @@
-// Which limits were reached, how often and when last: for /metrics, /api/status and the log.
+// Records which limits were reached, how often and when last, for /metrics, /api/status and the log.
 //
-// A limit under attack is reached thousands of times a second. The log gets one line a minute for each, with a
-// count.
+// During an attack a limit is reached thousands of times a second, so each is logged at most once a minute, with
+// a count.
 import type { Clock, Limit, Logger, Metrics } from '@syncline/kernel';
 import type { ServerMetricName } from './metrics-list.js';
 
@@ -36,7 +36,7 @@ export class LimitWatch {
     this.#deps = deps;
   }
 
-  /** Shows the value of each limit as a gauge. */
+  /** Exports the value of each limit as a gauge. */
   declare(packageName: string, limits: Readonly<Record<string, Pick<Limit, 'value'>>>): void {
     for (const [limit, { value }] of Object.entries(limits)) {
       this.#deps.metrics.set('syncline_limit', value, { package: packageName, limit });

@@ -1,5 +1,5 @@
-// Every limit of the server that is not a setting. docs/LIMITS.md is made from this list. The connection limits
-// and idle timeouts of the listeners are settings (config/settings-schema.ts).
+// Every limit of the server that is not a setting. docs/LIMITS.md is generated from this list. The connection
+// limits and idle timeouts of the listeners are settings (config/settings-schema.ts).
 import { defineLimits } from '@syncline/kernel';
 
 export const serverLimits = defineLimits({
@@ -28,12 +28,12 @@ export const serverLimits = defineLimits({
     unit: 'entries',
     why: 'Addresses whose failed logins are counted. Above this limit, the least recent one is forgotten.',
   },
-  grpcUnprovenStreamsPerSecondMax: {
+  grpcUnauthenticatedStreamsPerSecondMax: {
     value: 200,
     unit: 'entries',
     why: 'Streams per second that a connection may open before one of its calls has presented the token. Above this limit, the connection is closed.',
   },
-  grpcUnprovenMs: {
+  grpcUnauthenticatedMs: {
     value: 3_000,
     unit: 'ms',
     why: 'How long a connection may stay open without presenting the token while more than 80 % of the allowed connections are in use.',

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { ListenerPart } from './listener-part.js';
 
-test('a listener that cannot be announced does not stay open', async () => {
+test('a listener is closed again if announcing it fails', async () => {
   let isOpen = false;
   const part = new ListenerPart(
     {

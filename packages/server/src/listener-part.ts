@@ -1,10 +1,10 @@
-// A listener in the server's lifecycle: opened on start, announced as soon as it accepts, closed on stop.
+// A listener in the server's lifecycle: opened on start, announced once it accepts connections, closed on stop.
 import type { LifecyclePart } from '@syncline/kernel';
 import type { ListenerName, ListeningAddress, ServerListener } from './listener.js';
 
 export interface ListenerPartDeps {
   open(): Promise<ServerListener>;
-  /** Called when it accepts. */
+  /** Called when it accepts connections. */
   opened(address: ListeningAddress): void;
 }
 

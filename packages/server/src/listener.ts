@@ -2,7 +2,7 @@
 
 export type ListenerName = 'http' | 'grpc' | 'resp' | 'mesh';
 
-/** Where a listener accepts, with the port that the system chose when 0 was asked for. */
+/** The address of a listener, with the actual port if port 0 was requested. */
 export interface ListeningAddress {
   readonly listener: ListenerName;
   readonly host: string;
@@ -12,10 +12,10 @@ export interface ListeningAddress {
 export interface ServerListener {
   readonly address: ListeningAddress;
   /**
-   * Accepts no new work and finishes what is in flight; when the signal fires the rest is cut. Resolves
-   * when the slices may stop. A second call joins the first.
+   * Refuses new requests and waits for those in flight; when the signal fires, the remaining ones are aborted.
+   * Resolves when the slices may stop. A second call returns the same promise.
    */
   drain(signal: AbortSignal): Promise<void>;
-  /** Drains if necessary, and releases the port. */
+  /** Drains if necessary, then closes the port. */
   close(signal: AbortSignal): Promise<void>;
 }

@@ -1,5 +1,5 @@
-// Every metric that the server itself reports. Slices bring their own lists; the `process_` and
-// `nodejs_` metrics (processor, memory, event loop lag) are the usual ones of prom-client.
+// Every metric that the server itself reports. Slices declare their own; the `process_` and `nodejs_`
+// metrics (CPU, memory, event loop lag) are prom-client's defaults.
 import type { MetricDefinitions } from '@syncline/kernel';
 
 export const serverMetrics = {
@@ -10,7 +10,7 @@ export const serverMetrics = {
   },
   syncline_limit: {
     kind: 'gauge',
-    help: 'The value of each limit, in the unit that docs/LIMITS.md gives.',
+    help: 'The value of each limit; docs/LIMITS.md lists the units.',
     labels: ['package', 'limit'],
   },
   syncline_limit_reached_total: {
@@ -30,7 +30,7 @@ export const serverMetrics = {
   },
   syncline_server_connections_total: {
     kind: 'counter',
-    help: 'Connections by `result`: taken (accepted), refused (above the limit) or failed (in the TLS handshake; logged at level debug).',
+    help: 'Connections by `result`: accepted, refused (above the limit) or failed (in the TLS handshake; logged at level debug).',
     labels: ['listener', 'result'],
   },
   syncline_server_connections_cut_total: {
@@ -45,12 +45,12 @@ export const serverMetrics = {
   },
   syncline_server_http_requests_total: {
     kind: 'counter',
-    help: 'Requests, by route pattern. `status` is none if the client disconnected before the response; `route` is none, and `method` other, if unknown.',
+    help: 'Requests by method, route pattern and status. `status` is none if the client disconnected before the response; an unknown route is none, an unknown method is other.',
     labels: ['method', 'route', 'status'],
   },
   syncline_server_http_request_seconds: {
     kind: 'histogram',
-    help: 'Time from the headers of a request to the end of its response, without event streams.',
+    help: 'Time from the headers of a request to the end of its response. Event streams are not counted.',
     labels: ['route'],
   },
   syncline_server_live_pages: {
@@ -64,7 +64,7 @@ export const serverMetrics = {
   },
   syncline_server_grpc_call_seconds: {
     kind: 'histogram',
-    help: 'Time from the headers of a call to its status, without streaming calls.',
+    help: 'Time from the headers of a call to its status. Streaming calls are not counted.',
     labels: ['method'],
   },
 } as const satisfies MetricDefinitions;

@@ -1,11 +1,11 @@
-// Node's own servers (HTTP and gRPC need them), with the kernel's errors and one place for TLS.
+// Listening with Node's own servers, which HTTP and gRPC need: errors as in the kernel, and the TLS options.
 import type { Server, Socket } from 'node:net';
 import { type TLSSocket, type TlsOptions, Server as TlsServer } from 'node:tls';
 import { type Address, kernelLimits, type Logger } from '@syncline/kernel';
 import { listenError, TlsHandshakes } from '@syncline/kernel/node';
 import type { TlsCredentials } from './config/server-config.js';
 
-/** Resolves once it accepts, with the address that it got. Rejects with `unavailable`. */
+/** Resolves with the actual address once the server accepts connections. Rejects with `unavailable`. */
 export function listenOn(server: Server, address: Address, logger: Logger): Promise<Address> {
   if (server instanceof TlsServer) limitHandshakes(server);
   return new Promise((resolve, reject) => {
@@ -37,7 +37,7 @@ export function tlsServerOptions(
   };
 }
 
-/** One timeout for the whole handshake. Node's own starts over with each byte. */
+/** A timeout for the whole handshake. Node's own timeout restarts with each byte. */
 function limitHandshakes(server: TlsServer): void {
   const handshakes = new TlsHandshakes(kernelLimits.tlsHandshakeTimeoutMs.value);
   server.on('connection', (transport: Socket) => handshakes.begin(transport));

@@ -1,7 +1,7 @@
 import type { Logger } from '@syncline/kernel';
 import { silentLogger } from '@syncline/kernel';
 import { expect, test } from 'vitest';
-import { warnOfFewOpenFiles } from './open-files-limit.js';
+import { checkOpenFilesLimit } from './open-files-limit.js';
 import { testConfig } from './testing/test-server.js';
 
 const limits = (soft: number | string) =>
@@ -16,11 +16,11 @@ function warningsAt(text: string): readonly string[] {
     warn: (_, fields) => void warnings.push(String(fields?.['warning'])),
   };
   const config = testConfig({ settings: { resp: { connectionsMax: 1_000 } } });
-  warnOfFewOpenFiles({ logger }, config, ['resp'], text);
+  checkOpenFilesLimit({ logger }, config, ['resp'], text);
   return warnings;
 }
 
-test('a limit of open files below what the connections may need is a warning', () => {
+test('a limit of open files that is too low for the connections causes a warning', () => {
   expect(warningsAt(limits(1_255))).toEqual([
     'this process may open 1255 files, but its connections may need 1256. ' +
       'Raise the limit (ulimit -n), or lower resp.connections_max.',
@@ -28,11 +28,11 @@ test('a limit of open files below what the connections may need is a warning', (
   expect(warningsAt(limits(1_256))).toEqual([]);
 });
 
-test('too few for the server itself is an error that says what to do', () => {
+test('a limit that is too low for the server itself is an error that says what to do', () => {
   expect(() => warningsAt(limits(160))).toThrow(/may open only 160 files, but a server needs 256/);
 });
 
-test('an unlimited or unknown limit is undefined', () => {
+test('an unlimited or unknown number is accepted', () => {
   expect(warningsAt(limits('unlimited'))).toEqual([]);
   expect(warningsAt('')).toEqual([]);
 });

@@ -1,18 +1,18 @@
-// Warns at start when the process may open fewer files than the settings allow connections, and refuses to start
-// with too few for the server itself.
+// Checks the limit of open files at startup: refuses to start if it is too low for the server itself, and warns if
+// it is too low for the configured number of connections.
 //
-// Without descriptors new connections are dropped, and files cannot be opened: checkpoints wait, and LevelDB
-// fails permanently. Node raises the soft limit to the hard one itself, so the rest is up to the administrator.
+// Without file descriptors, new connections are dropped, checkpoints wait, and LevelDB fails permanently. Node
+// already raises the soft limit to the hard one, so only an administrator can raise it further.
 import { readFileSync } from 'node:fs';
 import { type Logger, SynclineError } from '@syncline/kernel';
 import type { ServerConfig } from './config/server-config.js';
 import type { ListenerName } from './listener.js';
 
-/** Logs, checkpoints, tables of LevelDB, and what Node opens for itself. */
+/** For logs, checkpoints, LevelDB tables and Node itself. */
 const OWN_FILES = 256;
 const LIMITS_PATH = '/proc/self/limits';
 
-export function warnOfFewOpenFiles(
+export function checkOpenFilesLimit(
   deps: { readonly logger: Logger },
   config: ServerConfig,
   listeners: readonly ListenerName[],
@@ -31,13 +31,13 @@ export function warnOfFewOpenFiles(
   deps.logger.warn('configuration', { warning, openFilesMax });
 }
 
-/** Undefined when there is no limit or it is not known. */
+/** Undefined if there is no limit, or if it is unknown. */
 function parseOpenFilesMax(limits: string): number | undefined {
   const soft = /^Max open files\s+(\d+)/m.exec(limits)?.[1];
   return soft === undefined ? undefined : Number(soft);
 }
 
-/** Empty where there is no such file: only Linux has it. */
+/** Empty on systems other than Linux, which do not have this file. */
 function readLimits(): string {
   try {
     return readFileSync(LIMITS_PATH, 'utf8');

@@ -1,4 +1,4 @@
-// Sets up each listener from the configuration and from what the started slices contribute.
+// Opens each listener with its configuration and the contributions of the slices.
 import type { Address } from '@syncline/kernel';
 import { assert } from '@syncline/kernel';
 import { dashboardRoutes } from './dashboard/dashboard-routes.js';

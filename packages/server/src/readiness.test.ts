@@ -51,26 +51,26 @@ test('a slice without a store has one check', () => {
   expect(readiness.checks().map(({ name }) => name)).toEqual(['server', 'slice:toy']);
 });
 
-test('one log line, one gauge update and one call per change, none without a change', () => {
+test('each change is logged once, updates the gauge and notifies watchers once', () => {
   const { log, gauges, readiness, slice } = setup();
   let calls = 0;
   const stop = readiness.watch(() => {
     calls += 1;
   });
-  readiness.look();
-  readiness.look();
+  readiness.evaluate();
+  readiness.evaluate();
   expect(calls).toBe(1);
   slice.now = { kind: 'not-ready', reason: 'loading' };
-  readiness.look();
-  readiness.look();
+  readiness.evaluate();
+  readiness.evaluate();
   expect(calls).toBe(2);
-  expect(log.filter(({ msg }) => msg === 'check fails').map(({ fields }) => fields)).toEqual([
+  expect(log.filter(({ msg }) => msg === 'check failed').map(({ fields }) => fields)).toEqual([
     { check: 'slice:toy', reason: 'loading' },
   ]);
   expect(gauges.get('slice:toy')).toBe(0);
   stop();
   slice.now = { kind: 'ready' };
-  readiness.look();
+  readiness.evaluate();
   expect(calls).toBe(2);
   expect(gauges.get('slice:toy')).toBe(1);
 });
@@ -79,16 +79,16 @@ test('"server ready" is logged when every check passes, and again after a failur
   const { log, readiness, slice } = setup();
   const readyLines = () => log.filter(({ msg }) => msg === 'server ready').length;
   slice.now = { kind: 'not-ready', reason: 'waiting for the first pull from a peer' };
-  readiness.look();
+  readiness.evaluate();
   expect(readyLines()).toBe(0);
   slice.now = { kind: 'ready' };
-  readiness.look();
-  readiness.look();
+  readiness.evaluate();
+  readiness.evaluate();
   expect(readyLines()).toBe(1);
   slice.now = { kind: 'not-ready', reason: 'diverged' };
-  readiness.look();
+  readiness.evaluate();
   slice.now = { kind: 'ready' };
-  readiness.look();
+  readiness.evaluate();
   expect(readyLines()).toBe(2);
 });
 

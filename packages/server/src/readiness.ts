@@ -1,7 +1,7 @@
-// Whether the server can do its work, as a list of named checks with reasons.
+// The readiness of the server: a list of named checks, with reasons.
 //
-// /readyz and gRPC health evaluate it on request. In addition a timer does so twice a second, so that each
-// change is logged, the gauges are right and health watchers are notified.
+// /readyz and gRPC health evaluate it on request. A timer also does so twice a second, to log changes, update the
+// gauges and notify health watchers.
 import type { Clock, Logger, Metrics, StorageHealth, Timer } from '@syncline/kernel';
 import { serverLimits } from './limits.js';
 import type { ServerMetricName } from './metrics-list.js';
@@ -11,9 +11,9 @@ export interface Check {
   /** `server`, `slice:<name>` or `storage:<name>`. */
   readonly name: string;
   readonly ok: boolean;
-  /** Lasts until a restart: /healthz fails too. */
+  /** Only a restart can help: /healthz fails, too. */
   readonly isFatal: boolean;
-  /** Why it fails; or, for a check that passes, a remark. */
+  /** Why it fails; for a check that passes, a warning. */
   readonly reason?: string;
 }
 
@@ -56,7 +56,7 @@ export class Readiness {
     return this.checks().every((check) => check.ok);
   }
 
-  /** Whether a slice can serve; an unknown slice cannot. */
+  /** False for an unknown slice. */
   isSliceReady(name: string): boolean {
     const slice = this.#slices.find((candidate) => candidate.name === name);
     if (slice === undefined || this.#deps.draining.aborted) return false;
@@ -70,7 +70,7 @@ export class Readiness {
   }
 
   start(): void {
-    this.look();
+    this.evaluate();
     const { value } = serverLimits.readinessIntervalMs;
     this.#timer = this.#deps.clock.setTimer(value, () => this.start(), { unref: true });
   }
@@ -79,8 +79,8 @@ export class Readiness {
     this.#timer?.cancel();
   }
 
-  /** Compares with the previous result, then updates the log, the gauges and the watchers. */
-  look(): void {
+  /** Logs changes since the last call, updates the gauges and notifies the watchers. */
+  evaluate(): void {
     let hasChanged = false;
     const checks = this.checks();
     for (const { name, ok, isFatal, reason } of checks) {
@@ -99,10 +99,11 @@ export class Readiness {
     for (const watcher of this.#watchers) watcher();
   }
 
-  /** During a stop the checks are expected to fail, so that is not logged. */
+  /** During a shutdown the checks are expected to fail, so failures are not logged. */
   #log(check: string, ok: boolean, reason: string | undefined): void {
-    if (ok) this.#deps.logger.debug('check holds', { check });
-    else if (!this.#deps.draining.aborted) this.#deps.logger.warn('check fails', { check, reason });
+    if (ok) this.#deps.logger.debug('check passed', { check });
+    else if (!this.#deps.draining.aborted)
+      this.#deps.logger.warn('check failed', { check, reason });
   }
 
   #serverCheck(): Check {
@@ -127,7 +128,7 @@ function sliceCheck(slice: CheckedSlice): Check {
   return { name, ok: false, isFatal: health.kind === 'failed', reason: health.reason };
 }
 
-/** A full disk still answers reads, and writing resumes with room: the node stays in service. */
+/** With a full disk the node still serves reads, and writes resume when there is space, so it stays ready. */
 function storageCheck(name: string, health: StorageHealth): Check {
   switch (health.kind) {
     case 'ok':

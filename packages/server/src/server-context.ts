@@ -1,4 +1,4 @@
-// What the parts of one server share. It holds nothing open.
+// What the parts of a server share. Creating it opens nothing.
 import { setMaxListeners } from 'node:events';
 import { createRequire } from 'node:module';
 import {
@@ -42,8 +42,8 @@ export interface ServerContext {
   readonly limits: LimitWatch;
   readonly unsent: UnsentWatch;
   readonly readiness: Readiness;
-  readonly isTokenRight: TokenCheck;
-  readonly isMetricsTokenRight: TokenCheck | undefined;
+  readonly isTokenValid: TokenCheck;
+  readonly isMetricsTokenValid: TokenCheck | undefined;
   readonly guesses: GuessBudget;
   /** Aborted when a stop begins. */
   readonly drain: AbortController;
@@ -52,13 +52,13 @@ export interface ServerContext {
   readonly end: AbortController;
   readonly identity: ServerIdentity;
   readonly startedMonotonicMs: number;
-  /** Those that accept, in the order they were opened. */
+  /** The open listeners, in the order in which they were opened. */
   readonly listeners: ListeningAddress[];
   readonly createNetwork: CreateNetwork;
   /** Undefined without peers. */
   readonly mesh: Mesh | undefined;
   readonly fail: (error: SynclineError) => void;
-  /** Resolves with the first error that a slice failed with. */
+  /** Resolves with the error of the first slice that fails. */
   readonly failed: Promise<SynclineError>;
 }
 
@@ -110,8 +110,8 @@ export function createServerContext(
     end: new AbortController(),
     draining: drain.signal,
     readiness: new Readiness({ ...deps, logger, metrics, draining: drain.signal }),
-    isTokenRight: createTokenCheck(config.credentials.token),
-    isMetricsTokenRight:
+    isTokenValid: createTokenCheck(config.credentials.token),
+    isMetricsTokenValid:
       config.credentials.metricsToken && createTokenCheck(config.credentials.metricsToken),
     guesses: new GuessBudget({ ...deps, logger, limits }),
     identity: {
@@ -148,7 +148,7 @@ function openMesh(
   );
 }
 
-/** An optional dependency: without it frames travel uncompressed. */
+/** An optional dependency: without it, frames are not compressed. */
 function loadSnappy(logger: Logger): SnappyCodec | undefined {
   try {
     return createRequire(import.meta.url)('snappy') as SnappyCodec;

@@ -1,4 +1,4 @@
-// The document at /api/status: the identity, the listeners and the health of this node.
+// The response of /api/status: the identity, the listeners and the health of this node.
 import type { Clock, StorageHealth } from '@syncline/kernel';
 import type { Mesh, PeerStatus } from '@syncline/mesh';
 import { z } from 'zod';
@@ -90,7 +90,7 @@ export interface ServerIdentity {
 }
 
 export interface StatusSources {
-  /** Monotonic, unlike the start time in the identity. */
+  /** Monotonic, unlike `startedAtMs` of the identity. */
   readonly startedMonotonicMs: number;
   readonly clock: Clock;
   readonly identity: ServerIdentity;

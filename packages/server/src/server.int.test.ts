@@ -22,7 +22,7 @@ test('a server without slices opens HTTP only', async () => {
   expect(await ready.json()).toEqual({ ready: true, checks: [{ name: 'server', ok: true }] });
 });
 
-test('every listener that is used is announced as soon as it accepts', async () => {
+test('every listener in use is announced as soon as it accepts connections', async () => {
   await using server = await startTestServer([new EchoSlice()], { settings: PEERS });
   expect(server.announced).toEqual(['mesh', 'grpc', 'resp', 'http']);
   await using alone = await startTestServer([new EchoSlice()]);
@@ -47,7 +47,7 @@ test('each slice has its own store, which survives a restart', async () => {
   }
 });
 
-test('a second server on the same directory is refused, and the holder is named', async () => {
+test('a second server on the same directory is refused, with the name of the holder', async () => {
   await using directory = await makeTempDirectory('server');
   const settings = { dataDir: directory.path };
   await using _first = await startTestServer([], { settings });
@@ -57,7 +57,7 @@ test('a second server on the same directory is refused, and the holder is named'
   });
 });
 
-test('a slice that does not start leaves nothing open', async () => {
+test('if a slice fails to start, nothing stays open', async () => {
   await using directory = await makeTempDirectory('server');
   const settings = { dataDir: directory.path };
   const good = new EchoSlice({ name: 'good', listeners: [] });
@@ -91,7 +91,7 @@ test.each(['http', 'grpc', 'resp', 'mesh'] as const)(
   },
 );
 
-test('outside loopback without authentication nothing is started', async () => {
+test('nothing is started beyond loopback without authentication', async () => {
   const slice = new EchoSlice();
   const settings = { listenHost: '0.0.0.0' };
   await expect(startTestServer([slice], { settings })).rejects.toMatchObject({
@@ -100,7 +100,7 @@ test('outside loopback without authentication nothing is started', async () => {
   expect(slice.journal).toEqual([]);
 });
 
-test('a stop drains: not ready, no new work, what is in flight is answered, slices stop last', async () => {
+test('a stop drains: not ready, new requests refused, those in flight answered, slices stopped last', async () => {
   const first = new EchoSlice();
   const second = new EchoSlice({ name: 'second', listeners: [] });
   const server = await startTestServer([first, second]);
@@ -141,7 +141,7 @@ test('a stop drains: not ready, no new work, what is in flight is answered, slic
   grpc.close();
 });
 
-test('a stop waits for an HTTP request though nothing else is in flight', async () => {
+test('a stop waits for an HTTP request even if nothing else is in flight', async () => {
   const slice = new EchoSlice({ listeners: [] });
   const server = await startTestServer([slice]);
   const answer = fetch(`http://127.0.0.1:${server.port('http')}/api/echo/say/wait`);
@@ -153,7 +153,7 @@ test('a stop waits for an HTTP request though nothing else is in flight', async 
   expect(await stopped).toEqual({ inTime: true, failures: [] });
 });
 
-test('what does not finish in time is cut, and the slices still stop cleanly', async () => {
+test('requests that do not finish in time are aborted, and the slices still stop cleanly', async () => {
   const slice = new EchoSlice();
   const server = await startTestServer([slice], { settings: { shutdown: { graceMs: 1_500 } } });
   const grpc = createEchoClient(server.port('grpc'));
@@ -176,7 +176,7 @@ test('what does not finish in time is cut, and the slices still stop cleanly', a
   grpc.close();
 });
 
-test('a slice that cannot continue is reported to the owner of the server, and by /healthz until it is stopped', async () => {
+test('a slice that cannot continue is reported by `failed`, and by /healthz until the server is stopped', async () => {
   const slice = new EchoSlice({ listeners: [] });
   const other = new EchoSlice({ name: 'second', listeners: [] });
   await using server = await startTestServer([slice, other]);
@@ -209,7 +209,7 @@ test('a slice that never stops is abandoned, and the directory is released', asy
   await using _again = await startTestServer([new EchoSlice()], { settings });
 });
 
-test('a second stop joins the first', async () => {
+test('a second stop waits for the first', async () => {
   const slice = new EchoSlice();
   const server = await startTestServer([slice]);
   const [one, two] = await Promise.all([server.stop(), server.stop()]);

@@ -1,14 +1,16 @@
 // The composition root: configuration and slices in, a running server out.
 //
-// Start, one after the other. A failure stops what has started, in reverse, and is thrown:
-//   1 the data directory is claimed    2 the slices, in the order given    3 the listeners that the
-//   slices use; HTTP last, so that a client that can reach it finds the others open    4 traffic: ready
+// Startup, in this order. If a step fails, the earlier ones are undone in reverse and the error is thrown:
+//   1 the data directory is claimed
+//   2 the slices start, in the given order
+//   3 the listeners that the slices use are opened; HTTP last, so that the others are open when it responds
+//   4 the server is ready
 //
-// Stop, in reverse and within `shutdown.graceMs`:
-//   4 not ready; the draining signal fires; all listeners take no new work and finish what is in
-//     flight, at most two thirds of the grace time, then the rest is cut
-//   3 the ports are closed, HTTP first: until here its own routes have answered
-//   2 the slices stop, last one first, and each closes its store behind it
+// Shutdown, in reverse order and within `shutdown.graceMs`:
+//   4 not ready; the draining signal fires; all listeners refuse new requests and finish those in flight within
+//     two thirds of the grace period; the remaining ones are aborted
+//   3 the ports are closed, HTTP first; until then its own routes respond
+//   2 the slices stop, last one first; each store is closed after its slice
 //   1 the mesh closes its connections, then the directory is released
 import {
   type Clock,
@@ -24,7 +26,7 @@ import type { ServerConfig } from './config/server-config.js';
 import { DataPart } from './data-part.js';
 import type { ListenerName, ListeningAddress } from './listener.js';
 import { ListenerPart } from './listener-part.js';
-import { warnOfFewOpenFiles } from './open-files-limit.js';
+import { checkOpenFilesLimit } from './open-files-limit.js';
 import { OPEN_LISTENER } from './open-listeners.js';
 import { createServerContext, type ServerContext } from './server-context.js';
 import type { Slice } from './slice.js';
@@ -36,21 +38,21 @@ export interface ServerDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  /** Called once for each listener, as soon as it accepts. */
+  /** Called once for each listener, as soon as it accepts connections. */
   onListening(listening: ListeningAddress): void;
 }
 
 export interface RunningServer {
   readonly listeners: readonly ListeningAddress[];
-  /** Resolves when a slice cannot continue. The server still runs: stop it, then report the error. */
+  /** Resolves when a slice cannot continue. The server keeps running: stop it, then report the error. */
   readonly failed: Promise<SynclineError>;
-  /** Drains and stops everything within `shutdown.graceMs`. A second call joins the first. */
+  /** Drains and stops everything within `shutdown.graceMs`. A second call returns the same promise. */
   stop(): Promise<StopReport>;
 }
 
 /**
- * Rejects with `locked` when another process has the data directory, with `unavailable` when a port
- * is taken, with `invalid-argument` when it would be open to the network without authentication.
+ * Rejects with `locked` if another process is using the data directory, with `unavailable` if a port is in use,
+ * and with `invalid-argument` if the server would be open to the network without authentication.
  */
 export async function startServer(
   deps: ServerDeps,
@@ -66,7 +68,7 @@ export async function startServer(
   const context = createServerContext(deps, config, slices);
   context.logger.info('server starting', { version: context.identity.version });
   context.metrics.watchProcess();
-  warnOfFewOpenFiles(context, config, names);
+  checkOpenFilesLimit(context, config, names);
   const { graceMs } = config.shutdown;
   const lifecycle = new Lifecycle(context);
 
@@ -76,7 +78,7 @@ export async function startServer(
   const listenerParts = names.map((name) => createListenerPart(deps, context, name, sliceParts));
   const traffic = new TrafficPart({ ...context, listeners: listenerParts }, { graceMs });
   for (const part of [data, mesh, ...sliceParts, ...listenerParts, traffic]) {
-    await lifecycle.start(undone(part, context.drain), graceMs);
+    await lifecycle.start(drainOnFailedStart(part, context.drain), graceMs);
   }
 
   let stopped: Promise<StopReport> | undefined;
@@ -87,7 +89,7 @@ export async function startServer(
   return { listeners: context.listeners, failed: context.failed, stop };
 }
 
-/** Opened by a slice, and closed after all of them, so that peers get the last changes. */
+/** A slice opens the mesh. It is closed after all slices, so that peers get the last changes. */
 function meshPart({ mesh }: ServerContext): LifecyclePart {
   return {
     name: 'mesh',
@@ -126,8 +128,8 @@ function createListenerPart(
   return new ListenerPart({ open: () => OPEN_LISTENER[name](context, slices), opened }, name);
 }
 
-/** A failed start is also a stop: slices that have started are notified as usual. */
-function undone(part: LifecyclePart, drain: AbortController): LifecyclePart {
+/** If a part fails to start, the slices that have started must receive the draining signal before they stop. */
+function drainOnFailedStart(part: LifecyclePart, drain: AbortController): LifecyclePart {
   return {
     name: part.name,
     stop: (signal) => part.stop(signal),

@@ -30,7 +30,7 @@ function depsOf(
   };
 }
 
-test('before it has started a slice is not ready', () => {
+test('a slice is not ready before it has started', () => {
   const part = new SlicePart(depsOf(), new EchoSlice());
   expect(part.health()).toEqual({ kind: 'not-ready', reason: 'starting' });
   expect(part.storageHealth()).toBeUndefined();
@@ -51,7 +51,7 @@ test('the store is closed after the slice, even if the slice fails to stop', asy
   expect(deps.storage.health()).toEqual({ kind: 'closed' });
 });
 
-test('a status that throws is a check that fails, and is logged', async () => {
+test('if the status throws, the check fails and the error is logged', async () => {
   const log: LogLine[] = [];
   const slice = new EchoSlice();
   const part = new SlicePart(depsOf(log), slice);

@@ -34,7 +34,7 @@ export class SlicePart implements LifecyclePart, CheckedSlice {
     this.#slice = slice;
   }
 
-  /** What it contributes; only once it has started. */
+  /** Available once the slice has started. */
   get running(): RunningSlice {
     assert(this.#running !== undefined, `slice ${this.name} has started`);
     return this.#running;
@@ -103,7 +103,7 @@ export class SlicePart implements LifecyclePart, CheckedSlice {
     return this.#storage;
   }
 
-  /** A slice that ignores the end of the grace period is abandoned shortly after it. */
+  /** A slice that has not stopped shortly after the grace period is abandoned. */
   async #withinGrace(stopping: Promise<void>, signal: AbortSignal): Promise<void> {
     const overrun = new AbortController();
     const late = (async () => {
@@ -124,7 +124,7 @@ function notReady(reason: string): SliceStatus {
   return { health: { kind: 'not-ready', reason }, details: {} };
 }
 
-/** The listeners were checked and counted by what the slice has declared. */
+/** The checks before the start relied on what the slice declares. */
 function assertContributions({ name, listeners }: Slice, running: RunningSlice): void {
   for (const listener of ['grpc', 'resp'] as const) {
     const isDeclared = listeners.includes(listener);

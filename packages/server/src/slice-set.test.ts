@@ -10,7 +10,7 @@ function configOf(peers: ServerConfig['mesh']['peers']): ServerConfig {
   return { ...config, mesh: { ...config.mesh, peers } };
 }
 
-test('only what a slice uses is opened, and HTTP last', () => {
+test('only listeners in use are opened, and HTTP last', () => {
   const alone = configOf([]);
   expect(usedListeners([], alone)).toEqual(['http']);
   expect(usedListeners([new EchoSlice({ listeners: ['grpc'] })], alone)).toEqual(['grpc', 'http']);
@@ -22,7 +22,7 @@ test('only what a slice uses is opened, and HTTP last', () => {
   expect(usedListeners(slices, configOf(peers))).toEqual(['mesh', 'grpc', 'resp', 'http']);
 });
 
-test('a listener that is switched off is not opened', () => {
+test('a disabled listener is not opened', () => {
   const off = { enabled: false };
   const config = testConfig({ settings: { http: off, resp: off } });
   expect(usedListeners([new EchoSlice()], config)).toEqual(['grpc']);
@@ -38,6 +38,6 @@ test.each([
       new EchoSlice({ name: 'two', listeners: ['resp'] }),
     ],
   ],
-])('slices that conflict are a bug', (slices) => {
+])('conflicting slices are a bug', (slices) => {
   expect(() => assertSlices(slices)).toThrow(AssertionError);
 });

@@ -1,12 +1,12 @@
-// The slices of one server taken together: which listeners they use, and whether they conflict.
+// Checks a set of slices, and determines which listeners they use.
 import { assert } from '@syncline/kernel';
 import type { ServerConfig } from './config/server-config.js';
 import type { ListenerName } from './listener.js';
 import type { Slice } from './slice.js';
 
 /**
- * In the order of opening, without those that are switched off. HTTP is used by the server itself; the mesh when
- * there are peers.
+ * In the order in which they are opened, without disabled ones. The server itself uses HTTP; the mesh listener is
+ * used if there are peers.
  */
 export function usedListeners(
   slices: readonly Slice[],

@@ -1,17 +1,17 @@
-// The one interface through which a slice (fair, jobs, sets) plugs into the server.
+// The interface through which a slice (fair, jobs, sets, streams) plugs into the server.
 //
-// A slice library knows no sockets. An adapter in this package wraps it as a Slice; the server gives it
-// storage, time and configuration, opens the listeners that its contributions need, and moves bytes.
+// The library of a slice knows nothing about sockets. An adapter in this package wraps it as a Slice; the server
+// provides storage, time and configuration, opens the listeners that the slice needs, and moves bytes.
 //
-// Promises, in the order of a life:
-// - `start` is called once. When it resolves every contribution works; long loading continues in the background
-// with a `not-ready` health. If it rejects, the slice has released its resources.
+// Lifecycle guarantees:
+// - `start` is called once. When it resolves, every contribution works; lengthy loading may continue in the
+//   background, with a `not-ready` health. If it rejects, the slice has released its resources.
 // - No connection, call or request arrives before `start` has resolved.
-// - `deps.draining` fires when a stop begins. The slice then ends its long-lived streams cleanly and soon;
-// calls that have arrived are still answered.
-// - `stop` is called once, when no gRPC call, HTTP request or RESP session is left. The mesh still stands, so
-//   that peers get the last changes; the server closes it behind the slices. When `stop` resolves all that was
-//   acknowledged is as durable as promised. The signal means: the grace time is over, give up.
+// - `deps.draining` fires when a shutdown begins. The slice then ends its long-lived streams promptly; calls that
+//   have already arrived are still answered.
+// - `stop` is called once, when no gRPC call, HTTP request or RESP session is left. The mesh is still open, so
+//   that peers get the last changes; the server closes it after the slices. When `stop` resolves, everything that
+//   was acknowledged is as durable as promised. The signal fires when the grace period is over.
 // - Storage is closed after `stop`, never before.
 import type {
   Clock,
@@ -35,11 +35,11 @@ import type { RespSessions } from './resp/resp-session.js';
 export interface Slice {
   /** Lower-case letters. Names the routes /api/<name>, the directory DIR/<name> and the metrics. */
   readonly name: string;
-  /** Every metric that the slice reports; another name is a bug. */
+  /** Every metric that the slice reports; any other name is a bug. */
   readonly metrics: MetricDefinitions;
   /** Shown as `syncline_limit{package="<name>"}`. */
   readonly limits: Readonly<Record<string, Limit>>;
-  /** Where it answers, besides HTTP. Known before the start, so that a wrong setup is refused early. */
+  /** The listeners that it uses besides HTTP. Declared, so that a configuration can be checked before the start. */
   readonly listeners: readonly ('grpc' | 'resp')[];
   start(deps: SliceDeps): Promise<RunningSlice>;
 }
@@ -51,22 +51,22 @@ export interface SliceDeps {
   readonly logger: Logger;
   readonly metrics: Metrics;
   /**
-   * Undefined without peers. The slice registers its channel, and the one that knows the node's epoch opens the mesh.
-   * The server accepts its connections and closes it.
+   * Undefined without peers. A slice registers its channel; the slice that knows the node's epoch opens the mesh.
+   * The server accepts connections for the mesh and closes it.
    */
   readonly mesh: Mesh | undefined;
   /** Fires when the server begins to stop. */
   readonly draining: AbortSignal;
-  /** The slice's own store, in memory with `--memory`. Call it once at most; the server closes it. */
+  /** Opens the slice's own store, in memory with `--memory`. Call it at most once; the server closes the store. */
   openStorage(): Promise<Storage>;
-  /** The slice's own directory, for one that keeps files instead of a store; undefined with `--memory`. */
+  /** The slice's own directory, if it keeps files instead of a store; undefined with `--memory`. */
   openFiles(): Promise<Files | undefined>;
   /**
-   * Shuts the whole server down cleanly: the slice can neither continue nor recover, and continuing would do
-   * harm. The first error is what the process ends with; a failed `start` rejects instead.
+   * Shuts down the whole server cleanly, because the slice can neither continue nor recover. The process exits
+   * with the first such error. A failed `start` rejects instead.
    */
   fail(error: SynclineError): void;
-  /** Counts that one of the slice's limits was reached, for the log, /metrics and /api/status. */
+  /** Records that one of the slice's limits was reached, for the log, /metrics and /api/status. */
   limitReached(limit: string): void;
 }
 
@@ -75,13 +75,13 @@ export interface RunningSlice {
   readonly grpc?: readonly GrpcService[];
   /** Paths are below /api/<name>. */
   readonly http?: readonly HttpRoute[];
-  /** One slice of a server may speak RESP. */
+  /** At most one slice of a server may provide RESP sessions. */
   readonly resp?: RespSessions;
-  /** What the dashboard can show of it. */
+  /** Its views on the dashboard. */
   readonly views?: readonly LiveView[];
-  /** Counters whose rates the dashboard draws. */
+  /** Counters whose rates the dashboard shows. */
   readonly rates?: readonly RateDefinition[];
-  /** Called often and from many places: cheap, and without side effects. */
+  /** Called often and from many places, so it must be cheap and free of side effects. */
   status(): SliceStatus;
   stop(signal: AbortSignal): Promise<void>;
 }
@@ -92,8 +92,8 @@ export interface SliceStatus {
   readonly details: Readonly<Record<string, unknown>>;
 }
 
-/** `not-ready` may pass (loading, no peer yet); `failed` lasts until a restart, and /healthz says so. */
+/** `not-ready` is temporary (loading, no peer yet); `failed` lasts until a restart, and /healthz fails. */
 export type SliceHealth =
-  | { readonly kind: 'ready' /** A remark although it is ready. */; readonly reason?: string }
+  | { readonly kind: 'ready' /** A warning. */; readonly reason?: string }
   | { readonly kind: 'not-ready'; readonly reason: string }
   | { readonly kind: 'failed'; readonly reason: string };

@@ -89,7 +89,7 @@ describe('TLS', () => {
   });
 });
 
-test('a client that never begins its handshake does not hold up a stop', async () => {
+test('a client that never begins its handshake does not delay a stop', async () => {
   const { cert, key } = certificates.server;
   const server = await startTestServer([new EchoSlice()], {
     credentials: { tls: { cert, key, ca: undefined } },
@@ -104,7 +104,7 @@ test('a client that never begins its handshake does not hold up a stop', async (
   await Promise.all(silent.map((client) => client.closed));
 });
 
-test('a slow handshake is cut on every listener, at the same time', async () => {
+test('a slow handshake is aborted after the same time on every listener', async () => {
   const { cert, key } = certificates.server;
   await using server = await startTestServer([new EchoSlice()], {
     credentials: { tls: { cert, key, ca: undefined } },
@@ -155,7 +155,7 @@ describe('mutual TLS', () => {
   });
 });
 
-test('failed handshakes are counted as such on every listener, and the log says why', async () => {
+test('failed handshakes are counted on every listener, and the log has the reason', async () => {
   const { cert, key } = certificates.server;
   await using server = await startTestServer([new EchoSlice()], {
     credentials: { tls: { cert, key, ca: certificates.ca.cert } },
@@ -185,7 +185,7 @@ test('failed handshakes are counted as such on every listener, and the log says 
     `syncline_server_connections_total{listener="${listener}",result="${result}"} 1`;
   const expected = [
     ...listeners.map((listener) => line(listener, 'failed')),
-    line('http', 'taken'),
+    line('http', 'accepted'),
   ];
   expect(counted?.toSorted()).toEqual(expected.toSorted());
 });

@@ -1,4 +1,4 @@
-// The last part to start and the first to stop: it makes the server ready, and drains it.
+// The last part to start and the first to stop: it makes the server ready, and drains the listeners.
 import type { Clock, LifecyclePart } from '@syncline/kernel';
 import type { ListenerPart } from './listener-part.js';
 import type { Readiness } from './readiness.js';
@@ -24,12 +24,12 @@ export class TrafficPart implements LifecyclePart {
     this.#deps.readiness.start();
   }
 
-  /** Clients that do not finish are cut early, so that the slices still have time to store. */
+  /** Requests that do not finish are aborted early, so that the slices still have time to write their data. */
   async stop(signal: AbortSignal): Promise<void> {
     const { clock, readiness, drain, listeners } = this.#deps;
     drain.abort();
     readiness.stop();
-    readiness.look();
+    readiness.evaluate();
     const early = new AbortController();
     const timer = clock.setTimer((this.#graceMs * 2) / 3, () => early.abort());
     const cut = AbortSignal.any([signal, early.signal]);

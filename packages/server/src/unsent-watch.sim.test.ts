@@ -11,19 +11,19 @@ function watchIn({ clock }: SimulatedBody) {
   const limits = new LimitWatch({ clock, logger: silentLogger, metrics: silentMetrics });
   const watch = new UnsentWatch({ clock, limits });
   /** A connection with one answer of these bytes. */
-  const open = (bytes: number, isPatient = false) => {
+  const open = (bytes: number, mayStall = false) => {
     const client = { bytes, isCut: false };
     const connection = watch.connection(() => {
       client.isCut = true;
       connection.close();
     });
-    const end = connection.add({ bytes: () => client.bytes, isPatient });
+    const end = connection.add({ bytes: () => client.bytes, mayStall });
     return { client, connection, end };
   };
   return { open };
 }
 
-test('a client that reads nothing of an answer for 60 s is cut; a subscription may stall', () =>
+test('a client that reads nothing of a response for 60 s is disconnected; a subscription may stall', () =>
   runInSimulation('stall', async (world) => {
     const { open } = watchIn(world);
     const stalled = open(100);
@@ -41,7 +41,7 @@ test('a client that reads nothing of an answer for 60 s is cut; a subscription m
     for (const { connection } of [slow, subscriber, idle]) connection.close();
   }));
 
-test('above the total limit, the clients that have read nothing for longest are cut, and no more of them', () =>
+test('above the total limit, only as many clients as necessary are disconnected, longest stalled first', () =>
   runInSimulation('total', async (world) => {
     const { open } = watchIn(world);
     const max = serverLimits.unsentBytesMax.value;
@@ -62,7 +62,7 @@ test('above the total limit, the clients that have read nothing for longest are 
     for (const { connection } of [older, reading]) connection.close();
   }));
 
-test('a call waits until earlier answers are read, in the order of the calls', () =>
+test('calls wait, in order, until earlier responses have been read', () =>
   runInSimulation('room', async (world) => {
     const { open } = watchIn(world);
     const { client, connection } = open(0);
@@ -91,7 +91,7 @@ test('a call waits until earlier answers are read, in the order of the calls', (
     await last;
   }));
 
-test('an answer larger than the limit has room if nothing else is unsent', () =>
+test('a response larger than the limit is allowed if nothing else is unsent', () =>
   runInSimulation('large', async (world) => {
     const { open } = watchIn(world);
     const { connection } = open(0);

@@ -1,10 +1,9 @@
-// Limits unsent bytes: answers on connections whose clients do not read them.
+// Limits unsent bytes, that is, responses that clients do not read.
 //
-// Each connection has a limit: a call whose answer might exceed it starts when earlier answers have been read.
-// All connections together have another. Above it the clients that have read nothing for longest are cut, so
-// that clients that read are not affected by clients that do not. A client that reads nothing of an answer for
-// too long is cut in any case. Streams that the server fills only as fast as they are read may stall
-// indefinitely, within the total limit.
+// Each connection has a limit: a call whose response might exceed it waits until earlier ones have been read. All
+// connections together have another limit: above it, the clients that have read nothing for longest are cut, so
+// that they do not affect the others. A client that reads nothing of a response for too long is cut in any case.
+// Streams that the server fills only as fast as they are read may stall indefinitely, within the total limit.
 import { type Clock, SynclineError } from '@syncline/kernel';
 import type { LimitWatch } from './limit-watch.js';
 import { serverLimits } from './limits.js';
@@ -17,12 +16,12 @@ export interface UnsentWatchDeps {
 export interface UnsentPartOptions {
   /** Bytes that the client has not read. */
   bytes(): number;
-  /** Whether it may stall: a stream that is filled as it is read. */
-  readonly isPatient: boolean;
+  /** Whether it is a stream that is filled only as fast as it is read. */
+  readonly mayStall: boolean;
 }
 
 const SWEEP_MS = 250;
-/** A client that has read something this recently is slow, not stalled. */
+/** A client that has read something within this time is slow, not stalled. */
 const SLOW_MS = 1_000;
 
 export class UnsentWatch {
@@ -34,7 +33,7 @@ export class UnsentWatch {
     this.#deps = deps;
   }
 
-  /** `cut` ends the connection. Call `close` when it has ended. */
+  /** `cut` closes the connection. Call `close` of the result when it has closed. */
   connection(cut: () => void): UnsentConnection {
     const connection = new UnsentConnection(this.#deps.clock, cut, () => {
       this.#connections.delete(connection);
@@ -55,18 +54,18 @@ export class UnsentWatch {
     const stalled: { readonly connection: UnsentConnection; readonly bytes: number }[] = [];
     let total = 0;
     for (const connection of this.#connections) {
-      const bytes = connection.look(nowMs);
+      const bytes = connection.measure(nowMs);
       total += bytes;
       if (connection.stalledMs(nowMs) >= serverLimits.unsentStallMs.value) {
         limits.reached('server', 'unsentStallMs');
         connection.cut();
-      } else if (bytes > 0 && nowMs - connection.takenAtMs >= SLOW_MS) {
+      } else if (bytes > 0 && nowMs - connection.lastReadAtMs >= SLOW_MS) {
         stalled.push({ connection, bytes });
       }
     }
     if (total > serverLimits.unsentBytesMax.value) {
       limits.reached('server', 'unsentBytesMax');
-      stalled.sort((a, b) => a.connection.takenAtMs - b.connection.takenAtMs);
+      stalled.sort((a, b) => a.connection.lastReadAtMs - b.connection.lastReadAtMs);
       for (const { connection, bytes } of stalled) {
         if (total <= serverLimits.unsentBytesMax.value) break;
         connection.cut();
@@ -80,8 +79,8 @@ export class UnsentWatch {
 
 interface UnsentPart extends UnsentPartOptions {
   seenBytes: number;
-  /** When it was last seen to shrink, or empty. */
-  takenAtMs: number;
+  /** When it was last observed to shrink or to be empty. */
+  lastReadAtMs: number;
 }
 
 interface Waiter {
@@ -105,17 +104,17 @@ export class UnsentConnection {
     this.#onClose = onClose;
   }
 
-  /** When any of it was last read. */
-  get takenAtMs(): number {
+  /** When the client last read anything. */
+  get lastReadAtMs(): number {
     let latest = 0;
-    for (const { seenBytes, takenAtMs } of this.#parts)
-      if (seenBytes > 0) latest = Math.max(latest, takenAtMs);
+    for (const { seenBytes, lastReadAtMs } of this.#parts)
+      if (seenBytes > 0) latest = Math.max(latest, lastReadAtMs);
     return latest;
   }
 
-  /** Returns a function that ends it. */
+  /** Returns a function that removes it. */
   add(options: UnsentPartOptions): () => void {
-    const part = { ...options, seenBytes: 0, takenAtMs: this.#clock.monotonicMs() };
+    const part = { ...options, seenBytes: 0, lastReadAtMs: this.#clock.monotonicMs() };
     this.#parts.add(part);
     return () => {
       this.#parts.delete(part);
@@ -123,7 +122,10 @@ export class UnsentConnection {
     };
   }
 
-  /** Reserves room for an answer, until `release`. Undefined: available now. Rejects when the connection ends. */
+  /**
+   * Reserves room for a response until `release`. Returns undefined if there is room now, otherwise a promise,
+   * which rejects if the connection closes.
+   */
   reserve(bytes: number): Promise<void> | undefined {
     if (this.#waiting.length === 0 && this.#hasRoom(bytes)) {
       this.#reservedBytes += bytes;
@@ -137,12 +139,12 @@ export class UnsentConnection {
     this.#admit();
   }
 
-  /** Measures what is unsent. */
-  look(nowMs: number): number {
+  /** Returns the number of unsent bytes. */
+  measure(nowMs: number): number {
     let total = 0;
     for (const part of this.#parts) {
       const bytes = part.bytes();
-      if (bytes === 0 || bytes < part.seenBytes || part.seenBytes === 0) part.takenAtMs = nowMs;
+      if (bytes === 0 || bytes < part.seenBytes || part.seenBytes === 0) part.lastReadAtMs = nowMs;
       part.seenBytes = bytes;
       total += bytes;
     }
@@ -150,11 +152,11 @@ export class UnsentConnection {
     return total;
   }
 
-  /** How long nothing of an answer was read. */
+  /** For how long the client has read nothing of a response. */
   stalledMs(nowMs: number): number {
     let longest = 0;
-    for (const { seenBytes, takenAtMs, isPatient } of this.#parts)
-      if (seenBytes > 0 && !isPatient) longest = Math.max(longest, nowMs - takenAtMs);
+    for (const { seenBytes, lastReadAtMs, mayStall } of this.#parts)
+      if (seenBytes > 0 && !mayStall) longest = Math.max(longest, nowMs - lastReadAtMs);
     return longest;
   }
 
@@ -173,10 +175,10 @@ export class UnsentConnection {
     }
   }
 
-  /** An answer of any size has room if nothing else is unsent. */
+  /** A response of any size fits if nothing else is unsent. */
   #hasRoom(bytes: number): boolean {
     let unsent = this.#reservedBytes;
-    for (const part of this.#parts) if (!part.isPatient) unsent += part.bytes();
+    for (const part of this.#parts) if (!part.mayStall) unsent += part.bytes();
     return unsent === 0 || unsent + bytes <= serverLimits.connectionUnsentBytesMax.value;
   }
 }

@@ -48,7 +48,7 @@ function showConfig(world: CliWorld, options: Readonly<Record<string, unknown>>)
   tryToServe(world, sources);
 }
 
-/** The settings are shown even if they do not work, together with the error. */
+/** Runs after the settings are printed, so that they are shown even if "serve" would refuse them. */
 function tryToServe(world: CliWorld, sources: ConfigSources): void {
   try {
     const { config, warnings } = loadConfig(sources);

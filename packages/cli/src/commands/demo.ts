@@ -1,4 +1,4 @@
-// `syncline demo`: three nodes and a story whose claims are checked, shown step by step beside the dashboard.
+// `syncline demo`: three nodes and a series of acts, each of which checks its result.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -21,7 +21,7 @@ type DevOptions = Readonly<Record<string, unknown>> & {
   readonly keepData?: string;
 };
 
-/** A node ends by itself within its grace period; one that takes longer hangs. */
+/** How long after the grace period a node that has not exited is killed. */
 const LATE_MS = 2_000;
 
 const OTHER_SETTINGS = `

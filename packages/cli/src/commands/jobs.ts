@@ -1,4 +1,4 @@
-// `syncline jobs …`: what one does with jobs from a terminal.
+// `syncline jobs …`: the commands for jobs.
 import type { Command } from 'commander';
 import type { CliWorld } from '../cli-world.js';
 import { addLsCommand } from '../jobs/ls-command.js';

@@ -1,5 +1,5 @@
-// `syncline serve`: one node in this process, until a signal. The server is loaded only once its configuration
-// is valid, so that a typing error is reported in a third of the time.
+// `syncline serve`: runs one node in this process until it is stopped. The server is loaded only if its
+// configuration is valid, so that a typo is reported in a third of the time.
 import { loadConfig } from '@syncline/server/config';
 import type { Command } from 'commander';
 import type { CliWorld } from '../cli-world.js';
@@ -19,7 +19,7 @@ export function fillServeCommand(command: Command, world: CliWorld): void {
 }
 
 async function serve(world: CliWorld, options: Readonly<Record<string, unknown>>): Promise<void> {
-  world.makeNewFilesPrivate(); // LevelDB leaves the mode of its files to the umask
+  world.makeNewFilesPrivate(); // the mode of LevelDB's files depends on the umask
   const file = typeof options['config'] === 'string' ? options['config'] : undefined;
   const loaded = loadConfig({
     ...(file === undefined ? {} : { file }),

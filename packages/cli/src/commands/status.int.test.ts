@@ -56,7 +56,7 @@ async function run(args: readonly string[]) {
   return { exit, stdout, stderr };
 }
 
-test('not ready: shown, and exit 3', async () => {
+test('the status of a server that is not ready is shown, and the exit code is 3', async () => {
   const { exit, url, stdout, stderr } = await ask(200, status);
   expect(exit).toBe(3);
   expect(stdout).toMatch(/^node 1 of syncline {2}not ready\n/);
@@ -82,7 +82,7 @@ test('control characters from a server never reach the terminal', async () => {
   expect(JSON.parse(stdout)).toMatchObject({ clusterId: evil }); // a program gets it unchanged
 });
 
-test('--config alone is enough to trust a server whose certificate a private authority signed', async () => {
+test('--config is enough to trust a server whose certificate was signed by a private CA', async () => {
   await using certificates = await makeCertificates();
   const { server: own, stranger } = certificates;
   const askWith = async ({ cert, key }: CertificatePair) => {

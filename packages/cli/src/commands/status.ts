@@ -38,7 +38,7 @@ async function status(world: CliWorld, options: StatusOptions): Promise<void> {
     throw new SynclineError('unavailable', `${target.shownUrl} is not ready: ${reasons(answer)}.`);
 }
 
-/** Scripts that wait for a server use the exit code. */
+/** The failed checks, with reasons. */
 function reasons({ checks }: ServerStatus): string {
   const failing = checks.filter(({ ok }) => !ok);
   return failing.map(({ name, reason = 'failed' }) => `${name} (${reason})`).join(', ');

@@ -40,7 +40,7 @@ const counting = (directory: string, isEndless = false) =>
       .to(fileSink({ uid: 'out', dir: join(directory, 'out') }));
   });
 
-test('a finished pipeline: listed, inspected, verified, and one key of it', async () => {
+test('a finished pipeline is listed, inspected and verified, and one of its keys is shown', async () => {
   await using directory = await makeTempDirectory('streams-cli');
   const dir = join(directory.path, 'state', 'clicks');
   const running = await start(counting(directory.path), { dir });
@@ -71,7 +71,7 @@ test('a finished pipeline: listed, inspected, verified, and one key of it', asyn
   expect((await run('inspect', dir, '--operator', 'nothing')).exit).toBe(4);
 });
 
-test('in use: what STATUS.json says with the pid; verifying it is a conflict', async () => {
+test('for a directory in use, STATUS.json and the pid are shown, and verifying it is a conflict', async () => {
   await using directory = await makeTempDirectory('streams-cli');
   const dir = join(directory.path, 'clicks');
   const running = await start(counting(directory.path, true), { dir, order: 'ready' });
@@ -86,7 +86,7 @@ test('in use: what STATUS.json says with the pid; verifying it is a conflict', a
   await running.stop();
 });
 
-test('no pipeline, and a damaged one', async () => {
+test('a missing pipeline and a damaged one are reported with their exit codes', async () => {
   await using directory = await makeTempDirectory('streams-cli');
   expect((await run('ls', directory.path)).exit).toBe(4);
   expect((await run('inspect', directory.path)).exit).toBe(4);
@@ -118,7 +118,7 @@ test('no pipeline, and a damaged one', async () => {
   expect(list.stderr).toContain('2 of 3 checkpoint directories cannot be used');
 });
 
-test('a store that has silently lost its last commits is noticed', async () => {
+test('a store that has silently lost its last commits is reported as damaged', async () => {
   await using directory = await makeTempDirectory('streams-cli');
   const dir = join(directory.path, 'clicks');
   const running = await start(counting(directory.path), { dir });

@@ -1,4 +1,4 @@
-// `syncline streams`: pipelines and their checkpoint directories, inspected from outside.
+// `syncline streams`: inspects pipelines through their checkpoint directories.
 import { resolve } from 'node:path';
 import { createSystemClock, SynclineError, silentLogger } from '@syncline/kernel';
 import { createSystemFiles } from '@syncline/kernel/node';
@@ -86,7 +86,7 @@ async function list(
   }
 }
 
-/** Written by a newer release, or not by us. */
+/** For a directory that was written by a newer release, or not by Syncline. */
 function unreadable(thrown: unknown): SynclineError {
   if (thrown instanceof SynclineError) return thrown;
   throw thrown;
@@ -107,12 +107,12 @@ function rowOf(found: Inspection | SynclineError, nowMs: number): string[] {
   ];
 }
 
-/** Unknown for a store that is too damaged to be opened. */
+/** False if the store is too damaged to be opened. */
 function isKnown({ state, atMs }: Inspection): boolean {
   return state !== 'damaged' || atMs !== null;
 }
 
-/** Unknown while a run holds the store, and for embedded state. */
+/** Not available while a run is using the store, or for embedded state. */
 function bytesOf({ state, states }: Inspection): string {
   if (state === 'in-use' || states.some(({ bytes }) => bytes === null)) return '-';
   return String(states.reduce((sum, { bytes }) => sum + (bytes ?? 0), 0));
@@ -155,7 +155,7 @@ async function inspectOne(world: CliWorld, dir: string, flags: InspectFlags): Pr
   }
 }
 
-/** From the command line: digits are a number, digits and n a bigint, anything else text. */
+/** Digits are a number, digits followed by n a bigint, anything else a string. */
 function parseKey(text: string): Key {
   if (/^-?\d+n$/.test(text)) return BigInt(text.slice(0, -1));
   const number = Number(text);
@@ -166,7 +166,7 @@ function ageOf(atMs: number | null, nowMs: number): string {
   return atMs === null ? '-' : formatDuration(Math.max(0, nowMs - atMs));
 }
 
-/** A running pipeline reports more in STATUS.json. */
+/** STATUS.json has more details about a running pipeline. */
 function stateOf({ state, status }: Inspection): string {
   if (status === undefined || state !== 'in-use') return state;
   return `in use, ${status.state}${status.error === null ? '' : `: ${printable(status.error)}`}`;
@@ -202,7 +202,7 @@ function render(found: Inspection, nowMs: number): string {
     ),
   );
   add(
-    // A commit is recorded in the next checkpoint, so that of the last epoch is never known here.
+    // A commit is recorded in the next checkpoint, so the commit of the last epoch is never visible here.
     ['sink', 'committed', 'to be confirmed'],
     Object.entries(found.sinks).map(([uid, { committedEpoch, owed }]) => [
       uid,

@@ -1,4 +1,4 @@
-// What `config show` may show: every setting, and for secrets only whether they are set.
+// What `config show` prints: every setting, and for secrets only whether they are set.
 import {
   describeOrigin,
   type ResolvedSetting,

@@ -1,5 +1,5 @@
-// The settings as text: TOML that can be saved as a configuration file, or JSON for programs. Unset values, and
-// those that a file may not contain, are comments.
+// Prints the settings as TOML, which can be saved as a configuration file, or as JSON. In TOML, unset values and
+// secrets are comments.
 import type { Paint } from '../paint.js';
 import type { ConfigFact, ConfigFacts } from './config-facts.js';
 
@@ -28,7 +28,7 @@ export function renderConfigToml(
   return parts.join('\n');
 }
 
-/** By key; with origins, each value beside its origin. Null when it is not set. */
+/** An object by key. Unset values are null; with origins, each entry is `{ value, origin }`. */
 export function renderConfigJson(facts: ConfigFacts, { withOrigin }: RenderOptions): string {
   const entries = [...facts.settings, ...facts.secrets].map(({ key, value = null, origin }) => [
     key,
@@ -39,7 +39,7 @@ export function renderConfigJson(facts: ConfigFacts, { withOrigin }: RenderOptio
 
 interface Line {
   readonly text: string;
-  /** Undefined when there is nothing to show. */
+  /** Undefined for a setting that is not set. */
   readonly origin: string | undefined;
 }
 
@@ -62,7 +62,7 @@ function renderLines(lines: readonly Line[], { withOrigin, paint }: RenderOption
     .join('');
 }
 
-/** JSON's numbers, booleans, lists and texts are TOML's too. */
+/** Numbers, booleans, strings and lists are the same in JSON and TOML. */
 function tomlValue(value: unknown): string {
   return Array.isArray(value) ? `[${value.map(tomlValue).join(', ')}]` : JSON.stringify(value);
 }

@@ -1,7 +1,7 @@
 // Three nodes on this machine whose links can be cut.
 //
-// Every node reaches every other through its own small proxy, so that a partition is real: connections break,
-// and new ones are refused until the link is restored.
+// Every node connects to every other through a small proxy of its own, so that a partition is real: connections
+// break, and new ones are refused until the link is restored.
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { assert } from '@syncline/kernel';
@@ -28,7 +28,7 @@ export class DemoCluster {
   /** Resolves when the processes are started, not when they are up: see `started`. */
   static async open(world: CliWorld, directory: string): Promise<DemoCluster> {
     let nodes: readonly NodeProcess[] = [];
-    // Nodes choose their ports and announce them. One that is dialled too early is dialled again.
+    // Nodes announce the ports they have chosen. Until then, connections fail and are retried.
     const meshPortOf = (nodeId: number) =>
       nodes[nodeId - 1]?.listeners.find(({ listener }) => listener === 'mesh')?.port;
     const links = await Promise.all(
@@ -82,8 +82,8 @@ export class DemoCluster {
     for (const link of this.#links) if (link.touches(nodeId)) link.cut();
   }
 
-  mend(): void {
-    for (const link of this.#links) link.mend();
+  restoreLinks(): void {
+    for (const link of this.#links) link.restore();
   }
 
   async close(graceMs: number): Promise<void> {
@@ -107,7 +107,7 @@ function argsOf(nodeId: number, directory: string, links: readonly MeshLink[]): 
   ];
 }
 
-/** One direction of dialling between two nodes. */
+/** The proxy through which one node connects to another. */
 class MeshLink {
   readonly from: number;
   readonly to: number;
@@ -142,7 +142,7 @@ class MeshLink {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  mend(): void {
+  restore(): void {
     this.#isCut = false;
   }
 

@@ -1,4 +1,4 @@
-// What an act of the demo uses: the nodes, its timing, output, and a check of its claim.
+// What an act of the demo uses: the nodes, timing, output, and the check of its result.
 import { SynclineError } from '@syncline/kernel';
 import type { CliWorld } from '../cli-world.js';
 import { paintFor } from '../paint.js';
@@ -13,9 +13,9 @@ export interface Act {
 }
 
 export interface StageOptions {
-  /** Shorter waits and less load, for tests. */
+  /** Shorter pauses and less load, for scripts and tests. */
   readonly isFast: boolean;
-  /** Lines of JSON instead of words. */
+  /** JSON lines instead of text. */
   readonly isJson: boolean;
 }
 
@@ -56,8 +56,8 @@ export class Stage {
     await act.play(this);
   }
 
-  /** One sentence of the story, with time to read it. `view` is the page of the dashboard that shows it. */
-  async tell(text: string, view?: string): Promise<void> {
+  /** Prints what happens, and pauses so that it can be read. `view` is the page of the dashboard that shows it. */
+  async narrate(text: string, view?: string): Promise<void> {
     const url = view === undefined ? undefined : this.cluster.url(1, view);
     this.#write({ kind: 'step', act: this.#act, text, url }, (paint) => {
       const place = url === undefined ? '' : paint('dim', `  ${url}`);
@@ -66,14 +66,17 @@ export class Stage {
     if (!this.isFast) await pause(READING_MS, this.signal);
   }
 
-  /** Ends an act. Throws if its claim is not true, with what was found instead. */
-  fact(isTrue: boolean, text: string, figures: Readonly<Record<string, number | string>>): void {
-    this.#write({ kind: 'fact', act: this.#act, ok: isTrue, text, figures }, (paint) =>
-      isTrue ? paint('green', `  ✓ ${text}`) : paint('red', `  ✗ not true: ${text}`),
+  /** Prints the result of an act. Throws, with the figures, if the check failed. */
+  check(isTrue: boolean, text: string, figures: Readonly<Record<string, number | string>>): void {
+    this.#write({ kind: 'check', act: this.#act, ok: isTrue, text, figures }, (paint) =>
+      isTrue ? paint('green', `  ✓ ${text}`) : paint('red', `  ✗ check failed: ${text}`),
     );
     if (isTrue) return;
     const found = JSON.stringify(figures);
-    throw new SynclineError('conflict', `act ${this.#act}: not true: ${text}. Found: ${found}`);
+    throw new SynclineError(
+      'conflict',
+      `act ${this.#act} failed: expected "${text}", found ${found}`,
+    );
   }
 
   started(): void {
@@ -83,7 +86,7 @@ export class Stage {
     }));
     this.#write({ kind: 'started', nodes }, (paint) =>
       [
-        `\n${paint('bold', 'Syncline demo')}: three nodes run on this machine.`,
+        `\n${paint('bold', 'Syncline demo')}: three nodes are running on this machine.`,
         `Open the dashboard: ${paint('cyan', this.cluster.url(1, '/'))}`,
       ].join('\n'),
     );

@@ -1,4 +1,4 @@
-// A noisy neighbour, contained across three instances: each instance sees a third of the traffic, and they
+// A noisy neighbor, contained across three instances: each instance sees a third of the traffic, and they
 // share what they learn about callers.
 import { createFairTracker, type FairTracker } from '@syncline/fair';
 import { grpcRemote } from '@syncline/fair/grpc';
@@ -16,7 +16,7 @@ const SECRET = 'the same bytes on every instance';
 
 export const fairAct: Act = {
   name: 'fair',
-  title: 'a noisy neighbour, contained across three instances',
+  title: 'a noisy neighbor, contained across three instances',
   async play(stage) {
     const { cluster, isFast } = stage;
     const phaseMs = isFast ? 2_500 : 8_000;
@@ -31,16 +31,16 @@ export const fairAct: Act = {
       await until('the instances to connect', stage, () =>
         trackers.every((tracker) => tracker.status().connected) ? true : undefined,
       );
-      await stage.tell(
+      await stage.narrate(
         `Three instances share a resource with capacity for ${CAPACITY_PER_SECOND} requests per second. ` +
-          `Six quiet callers want ${QUIET_PER_SECOND} each, one noisy caller wants ${NOISY_PER_SECOND}.`,
+          `Six quiet callers send ${QUIET_PER_SECOND} each, and one noisy caller sends ${NOISY_PER_SECOND}.`,
         '/fair',
       );
       const before = await serve({ trackers: undefined, phaseMs, stage });
-      await stage.tell(
-        `Without throttling the quiet callers get ${percent(before.quiet)} of what they request.`,
+      await stage.narrate(
+        `Without throttling, only ${percent(before.quiet)} of the quiet callers' requests are served.`,
       );
-      await stage.tell(
+      await stage.narrate(
         'Now every instance consults its tracker first. Watch the cells heat up.',
         `/fair?tracker=${TRACKER}`,
       );
@@ -48,9 +48,9 @@ export const fairAct: Act = {
       const after = await serve({ trackers, phaseMs, stage });
       const [, , third] = trackers;
       const known = third?.peek('noisy').probability ?? 0;
-      stage.fact(
+      stage.check(
         after.quiet > 0.8 && after.quiet > before.quiet + 0.3 && known > 0.3,
-        `the quiet callers now get ${percent(after.quiet)} (before: ${percent(before.quiet)}), and instance 3 refuses ${percent(known)} of the noisy caller`,
+        `${percent(after.quiet)} of the quiet callers' requests are now served (before: ${percent(before.quiet)}), and instance 3 refuses ${percent(known)} of the noisy caller's`,
         { before: round(before.quiet), after: round(after.quiet), noisyProbability: round(known) },
       );
     } finally {
@@ -79,7 +79,7 @@ async function serve({ trackers, phaseMs, stage }: Load): Promise<{ readonly qui
   let reportedMs = performance.now();
   const throttled = new Map<string, number>();
   const startedMs = performance.now();
-  // Equal steps, however late the timers of a busy machine are: a burst after a pause would look like more demand.
+  // Steps are equal even if timers are late on a busy machine: a burst after a pause would look like more demand.
   for (let elapsedMs = TICK_MS; elapsedMs <= phaseMs; elapsedMs += TICK_MS) {
     await pause(Math.max(0, startedMs + elapsedMs - performance.now()), stage.signal);
     const nowMs = performance.now();
@@ -107,7 +107,7 @@ async function serve({ trackers, phaseMs, stage }: Load): Promise<{ readonly qui
   return { quiet: asked === 0 ? 0 : served / asked };
 }
 
-/** For the dashboard: the state service itself knows cells and no callers. */
+/** For the dashboard, because the state service knows cells but not callers. */
 function reportCallers(
   { cluster }: Stage,
   trackers: readonly FairTracker[],

@@ -29,7 +29,7 @@ export const jobsAct: Act = {
     const address = cluster.address(1, 'grpc');
     const stepMs = isFast ? 60 : 450;
     await using store = createRemoteJobStore({ address });
-    await store.deleteJob(JOB_ID); // of an act that was interrupted
+    await store.deleteJob(JOB_ID); // in case an earlier run of the act was interrupted
     await store.createJob({ jobId: JOB_ID, numTasks: NUM_TASKS, expectedTags: TAGS });
     await using reader = await createJobReader({ store, jobId: JOB_ID });
     const watched = watch(reader, signal);
@@ -44,13 +44,13 @@ export const jobsAct: Act = {
     };
     signal.addEventListener('abort', endAll, { once: true });
     try {
-      await stage.tell(
+      await stage.narrate(
         `${WORKERS} processes work on ${NUM_TASKS} tasks, each with ${TAGS.length} tags.`,
         `/jobs/${JOB_ID}`,
       );
       const first = Array.from(
         { length: WORKERS },
-        (_, worker) => start(worker, worker === VICTIM ? 3 : 1), // it must not be done before it is killed
+        (_, worker) => start(worker, worker === VICTIM ? 3 : 1), // slower, so that it is killed before it is done
       );
       const progress = () => reader.getProgress({});
       await until('a third of the work of one worker', stage, async () => {
@@ -61,12 +61,12 @@ export const jobsAct: Act = {
         return finished >= TASKS_PER_WORKER ? true : undefined;
       });
       first[VICTIM]?.kill('SIGKILL');
-      await stage.tell(`Worker ${VICTIM} is killed with SIGKILL. It has no chance to clean up.`);
+      await stage.narrate(`Worker ${VICTIM} is killed with SIGKILL. It has no chance to clean up.`);
       const lost = await until('the lease to expire', stage, async () => {
         const { lostTasks } = await progress();
         return lostTasks > 0 ? lostTasks : undefined;
       });
-      await stage.tell(
+      await stage.narrate(
         `${lost} of its tasks show as lost once their leases expire. A new process takes over.`,
       );
       start(VICTIM);
@@ -77,7 +77,7 @@ export const jobsAct: Act = {
       const seen = await until('the watcher to catch up', stage, () =>
         watched.revision >= done.revision ? watched : undefined,
       );
-      stage.fact(
+      stage.check(
         done.cells.failed === 0 && seen.gaps === 0 && seen.takenOver > 0,
         `all ${done.cells.total} cells are finished, ${seen.takenOver} tasks were taken over under a new epoch, and the watcher saw all ${seen.changes} changes with no gaps`,
         {
@@ -101,7 +101,7 @@ function tasksOf(worker: number): readonly number[] {
 interface Watched {
   revision: number;
   changes: number;
-  /** Versions of a cell that were missed, and events that say that something was. */
+  /** Missed versions of a cell, and `gap` events. */
   gaps: number;
   takenOver: number;
 }
@@ -143,7 +143,7 @@ function startWorker(options: WorkerOptions): ChildProcess {
   });
 }
 
-/** What a worker does: all its tasks concurrently, each from where its previous process stopped. */
+/** Runs all tasks of a worker concurrently. Each continues where its previous process stopped. */
 export async function runWorker({ address, worker, stepMs }: WorkerOptions): Promise<void> {
   process.once('disconnect', () => process.exit(1)); // the demo is gone
   {
@@ -165,5 +165,5 @@ export async function runWorker({ address, worker, stepMs }: WorkerOptions): Pro
       }),
     );
   }
-  process.exit(0); // the channel would keep it
+  process.exit(0); // the open IPC channel would keep the process alive
 }

@@ -1,5 +1,5 @@
-// Sets written on all nodes during a partition and after it: every node accepts writes all the time, and when the
-// link is restored all have the same members and no acknowledged write is missing.
+// Writes to sets on all nodes, before and during a partition. Every node keeps accepting writes, and when the link
+// is restored, all nodes have the same members and no acknowledged write is missing.
 import { connect, type Socket } from 'node:net';
 import { SynclineError } from '@syncline/kernel';
 import { type Act, type Stage, until } from './demo-stage.js';
@@ -21,19 +21,21 @@ export const setsAct: Act = {
     const removed = new Map(SETS.map((set) => [set, new Set<string>()]));
     try {
       await until('the nodes to see each other', stage, () => allConnected(stage, 2));
-      await stage.tell('Writers add members on all three nodes at once.', '/sets');
+      await stage.narrate('Writers add members on all three nodes at once.', '/sets');
       await addOnAll(stage, clients, written, { phase: 'before', perPhase });
       cluster.cutOff(3);
       await until('node 3 to be cut off', stage, () => peersDown(stage));
-      await stage.tell('Node 3 is cut off. Both sides keep accepting writes.', '/sets');
+      await stage.narrate('Node 3 is cut off. Both sides keep accepting writes.', '/sets');
       await addOnAll(stage, clients, written, { phase: 'during', perPhase });
       await removeSome(clients, written, removed);
-      await stage.tell('Meanwhile, some members are removed on node 1. Node 3 does not know yet.');
-      cluster.mend();
-      await stage.tell('The link is back. The nodes work out what each has missed.', '/sets');
+      await stage.narrate(
+        'Meanwhile, some members are removed on node 1. Node 3 does not know yet.',
+      );
+      cluster.restoreLinks();
+      await stage.narrate('The link is back. The nodes work out what each has missed.', '/sets');
       const members = await until('equal digests', stage, () => equalDigests(stage));
       const missing = await countMissing(clients, written, removed);
-      stage.fact(
+      stage.check(
         missing === 0,
         `all three nodes hold the same ${members.toLocaleString('en-US')} members; none of the acknowledged writes is missing`,
         { members, missing },
@@ -66,8 +68,8 @@ async function addOnAll(
 }
 
 /**
- * Removes members that node 1 has acknowledged. Each is removed where it was seen, so no concurrent add brings
- * it back.
+ * Removes members that were added on node 1. They are removed on the same node, so no concurrent add can bring
+ * them back.
  */
 async function removeSome(
   clients: readonly RespClient[],
@@ -111,7 +113,7 @@ interface SetsFacts {
   readonly xor: string;
 }
 
-/** The members that all hold, once they hold the same. */
+/** The number of members once all nodes have equal digests. */
 async function equalDigests({ cluster }: Stage): Promise<number | undefined> {
   const facts = await Promise.all(
     NODES.map(
@@ -207,7 +209,7 @@ function lostConnection(): SynclineError {
   return new SynclineError('unavailable', 'the demo lost its connection to a node.');
 }
 
-/** Undefined: incomplete. Integers, errors and arrays: the act uses nothing else. */
+/** Undefined if the reply is incomplete. Supports integers, errors and arrays, which is all that the act needs. */
 function parseReply(
   text: string,
   start: number,

@@ -1,4 +1,4 @@
-// A pipeline that is killed and restarted: its output is, byte by byte, that of an uninterrupted run.
+// A pipeline is killed and restarted, and its output is byte for byte that of an uninterrupted run.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -28,7 +28,7 @@ interface WorkerOptions {
   readonly work: string;
   readonly name: string;
   readonly everyMs: number;
-  /** Of the node that shows the pipeline. */
+  /** The node that shows the pipeline. */
   readonly url: string;
 }
 
@@ -41,14 +41,14 @@ export const streamsAct: Act = {
     const orders = isFast ? 60_000 : 600_000;
     const everyMs = isFast ? 50 : 200;
     await writeOrders(work, orders);
-    await stage.tell(
+    await stage.narrate(
       `A pipeline sums ${orders.toLocaleString('en-US')} orders of ${CUSTOMERS} customers into files, with a checkpoint every ${everyMs} ms.`,
       '/streams',
     );
     const run = (name: string, killsMax: number) =>
       runPipeline(stage, { work, name, everyMs }, killsMax);
     await run('calm', 0);
-    await stage.tell(
+    await stage.narrate(
       'One run was not interrupted. The next one is killed with SIGKILL, again and again.',
     );
     const kills = await run('killed', KILLS);
@@ -56,7 +56,7 @@ export const streamsAct: Act = {
     const [calm, killed] = [await outputOf(work, 'calm'), await outputOf(work, 'killed')];
     const lines = killed.split('\n').length - 1;
     const hash = createHash('sha256').update(killed).digest('hex').slice(0, 12);
-    stage.fact(
+    stage.check(
       calm === killed && lines === orders && kills > 0,
       `killed ${kills === 1 ? 'once' : `${kills} times`}, and the ${lines.toLocaleString('en-US')} lines of output are identical to those of an uninterrupted run`,
       { kills, lines, sha256: hash },
@@ -64,7 +64,7 @@ export const streamsAct: Act = {
   },
 };
 
-/** In a separate process, killed up to `killsMax` times after a checkpoint. Returns how often. */
+/** Runs the pipeline in a separate process, which is killed up to `killsMax` times. Returns how often it was killed. */
 async function runPipeline(
   stage: Stage,
   options: Omit<WorkerOptions, 'url'>,
@@ -86,7 +86,7 @@ async function runPipeline(
       signal.throwIfAborted();
       if (code === 0) return kills;
       if (ending !== 'SIGKILL') throw new Error(`the pipeline ended with ${code ?? ending}`);
-      await stage.tell(`Killed (${kills + 1}). A new process resumes from the last checkpoint.`);
+      await stage.narrate(`Killed (${kills + 1}). A new process resumes from the last checkpoint.`);
     } finally {
       signal.removeEventListener('abort', endChild);
       endChild();
@@ -101,7 +101,7 @@ function startWorker(options: WorkerOptions): ChildProcess {
   });
 }
 
-/** What the process does: the whole pipeline, from its last checkpoint. */
+/** Runs in the separate process: the whole pipeline, from its last checkpoint on. */
 export async function runPipelineWorker({
   work,
   name,
@@ -118,7 +118,7 @@ export async function runPipelineWorker({
     for await (const { epoch } of run.checkpoints()) process.send?.(epoch);
     await run.finished;
   }
-  process.exit(0); // the channel would keep it
+  process.exit(0); // the open IPC channel would keep the process alive
 }
 
 function ordersPipeline(work: string, name: string) {

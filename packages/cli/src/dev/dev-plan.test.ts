@@ -18,7 +18,7 @@ test('node k adds 10·(k−1) to every port and has its own directory', () => {
   for (const { args } of plan) expect(valuesOf(args, '--peer')).toEqual(peers);
 });
 
-test('a port of 0 stays 0, and mesh ports are those that were found free', () => {
+test('a port of 0 stays 0, except for mesh ports, which are chosen in advance', () => {
   const free = { http: 0, grpc: 0, resp: 0, mesh: 0 };
   const plan = planNodes({
     nodesCount: 2,
@@ -33,7 +33,7 @@ test('a port of 0 stays 0, and mesh ports are those that were found free', () =>
   }
 });
 
-test('the port of the last node must exist', () => {
+test('the ports of the last node must not exceed 65535', () => {
   const [usual, free] = [{ port: 7400 }, { port: 0 }];
   const check = (port: number) => () =>
     checkPorts({ http: { port }, grpc: usual, resp: free, mesh: usual }, 3);

@@ -1,5 +1,5 @@
-// The nodes of a local cluster: each adds 10 to every port of the one before it and has its own
-// directory. A port of 0 stays 0, and the system chooses; only mesh ports are chosen in advance, since peers name them.
+// Plans the nodes of a local cluster. Each has its own directory and adds 10 to every port of the previous node. A
+// port of 0 stays 0, so that the system chooses one, except for mesh ports, which peers have to know in advance.
 import { join } from 'node:path';
 import { SynclineError } from '@syncline/kernel';
 
@@ -18,9 +18,9 @@ export interface DevNode {
 
 export interface DevPlanOptions {
   readonly nodesCount: number;
-  /** Those of node 1. */
+  /** The ports of node 1. */
   readonly ports: DevPorts;
-  /** Of all nodes, where `ports.mesh` is 0. */
+  /** The mesh ports of all nodes, if `ports.mesh` is 0. */
   readonly meshPorts?: readonly number[];
   readonly directory: string;
   readonly logLevel: string;
@@ -30,7 +30,7 @@ const PORT_STEP = 10;
 const PORT_MAX = 65_535;
 const HOST = '127.0.0.1';
 
-/** Checked here, so that no node has to report that its port does not exist. */
+/** Checked before any node is started. */
 export function checkPorts(ports: DevSettings, nodesCount: number): void {
   const highest = PORT_MAX - PORT_STEP * (nodesCount - 1);
   for (const name of LISTENERS) {

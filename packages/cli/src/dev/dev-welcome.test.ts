@@ -27,13 +27,13 @@ const facts = {
   })),
 };
 
-test('addresses, and lines to paste that write on one node and read on another', async () => {
+test('the welcome lists the addresses, and commands that write on one node and read on another', async () => {
   const nodes = nodesWith(['http', 'grpc', 'resp', 'mesh']);
   const welcome = renderDevWelcome({ ...facts, nodes }, plainPaint);
   await expect(welcome).toMatchFileSnapshot('../../testdata/dev-welcome.txt');
 });
 
-test('kept data is not announced as removed, and a single node replicates nothing', () => {
+test('removal of data is announced only if it is not kept, and replication only with several nodes', () => {
   const kept = { ...facts, isKept: true, nodes: nodesWith(['http', 'mesh']) };
   expect(renderDevWelcome(kept, plainPaint)).not.toMatch(/removed/);
   const alone = { ...facts, nodes: nodesWith(['http']).slice(0, 1) };

@@ -13,7 +13,7 @@ function split(chunks: readonly string[], charactersMax: number): string[] {
 
 const chunks = fc.array(fc.string({ unit: fc.constantFrom('a', 'b', '\n') }));
 
-test('chunks make no difference', () => {
+test('the lines do not depend on how the text is split into chunks', () => {
   fc.assert(
     fc.property(chunks, (parts) => {
       expect(split(parts, 1_000_000)).toEqual(split([parts.join('')], 1_000_000));
@@ -21,7 +21,7 @@ test('chunks make no difference', () => {
   );
 });
 
-test('nothing is lost, and no piece is longer than the limit and one chunk', () => {
+test('nothing is lost, and no piece exceeds the limit by more than one chunk', () => {
   fc.assert(
     fc.property(chunks, (parts) => {
       const longest = Math.max(0, ...parts.map((part) => part.length));

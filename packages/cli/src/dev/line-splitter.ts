@@ -1,5 +1,5 @@
-// Cuts a stream of text into lines. A line above the limit is passed on in pieces, so that a program that never
-// ends a line costs no memory.
+// Splits a stream of text into lines. A line above the limit is passed on in pieces, which bounds the memory for a
+// program that never writes a newline.
 
 export class LineSplitter {
   readonly #charactersMax: number;
@@ -18,7 +18,7 @@ export class LineSplitter {
     if (this.#rest.length > this.#charactersMax) this.end();
   }
 
-  /** Passes on the rest of a last line without a line end. */
+  /** Passes on what is left if the text does not end with a newline. */
   end(): void {
     if (this.#rest !== '') this.#onLine(this.#rest);
     this.#rest = '';

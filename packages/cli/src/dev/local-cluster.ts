@@ -1,5 +1,5 @@
-// The nodes of a local cluster from start to end. A node that dies is reported and the others keep running; one
-// that never starts ends them all.
+// Manages the nodes of a local cluster. If a node dies, it is reported and the others keep running; if one fails to
+// start, all of them are stopped.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ErrorCode, SynclineError } from '@syncline/kernel';
 import type { NodeEnd, NodeProcess } from './node-process.js';
@@ -29,12 +29,12 @@ export class LocalCluster {
     );
   }
 
-  /** Calls back for each node that ends. Resolves when none is left. */
+  /** Calls back for each node that exits. Resolves when all have exited. */
   async watch(onEnd: (node: NodeProcess, how: string) => void): Promise<void> {
     await Promise.all(this.#nodes.map(async (node) => onEnd(node, describeEnd(await node.ended))));
   }
 
-  /** Ends every node at once. */
+  /** Kills every node. */
   kill(): void {
     for (const node of this.#nodes) node.stop('SIGKILL');
   }
@@ -55,7 +55,7 @@ function describeEnd({ code, signal }: NodeEnd): string {
   return signal ?? `exit code ${code}`;
 }
 
-/** So that our exit code is that of the node. */
+/** Makes our exit code that of the node. */
 const CODE_BY_EXIT: Readonly<Record<number, ErrorCode>> = { 2: 'invalid-argument', 5: 'conflict' };
 
 function startFailure(node: NodeProcess, end: NodeEnd): SynclineError {

@@ -1,8 +1,8 @@
-// One node of a local cluster in its own process, with a channel to it: over the channel the node reports that
-// it is up, and when the channel breaks because we died, the node stops too.
+// Runs one node of a local cluster in its own process, with an IPC channel. The node reports over it that it is up,
+// and stops when the channel breaks, which happens if this process dies.
 //
-// The process gets its own group: Ctrl-C in a terminal signals a whole group, and a node that receives both
-// that and our SIGTERM would treat the second as a forced exit.
+// Each node is in its own process group: Ctrl-C in a terminal signals the whole group, and a node that received
+// both SIGINT and our SIGTERM would treat the second one as a forced exit.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -26,13 +26,13 @@ export interface NodeProcessDeps {
 
 export class NodeProcess {
   readonly nodeId: number;
-  /** What a shell runs to start it again. */
+  /** The shell command that starts it again. */
   readonly command: string;
   readonly listeners: ListeningAddress[] = [];
-  /** Resolves when every listener accepts; never if the node does not get that far. */
+  /** Resolves when every listener accepts connections; never if the node fails to start. */
   readonly started: Promise<void>;
   readonly ended: Promise<NodeEnd>;
-  /** The node's last `syncline: …` line before it was up: why it did not start. */
+  /** The node's last `syncline: …` line before it was up, which says why it did not start. */
   lastFailure = '';
   readonly #child: ChildProcess;
 
@@ -53,7 +53,7 @@ export class NodeProcess {
     });
     this.#readLines('stdout', (line) => this.listeners.push(JSON.parse(line) as ListeningAddress));
     this.#readLines('stderr', (line) => {
-      // The caller reports why it failed, so it is not printed here too.
+      // The caller reports this line.
       if (line.startsWith('syncline: ') && !isUp)
         this.lastFailure = line.slice('syncline: '.length);
       else deps.onLine(line);

@@ -1,5 +1,5 @@
-// `syncline fair eval`: how fairly a resource is shared, in scenarios of a few minutes that run in a fraction
-// of a second.
+// `syncline fair eval`: evaluates how fairly a resource is shared, in scenarios of a few simulated minutes that take
+// a fraction of a second.
 import type { Command } from 'commander';
 import type { CliWorld } from '../cli-world.js';
 import { addExamples } from '../examples.js';

@@ -73,7 +73,7 @@ async function ask({ body = facts, code = 200, flags = [], isTerminal, stopAfter
   return { exit, url, stdout, stderr, paths };
 }
 
-test('printed once if there is no terminal, with the requested rows', async () => {
+test('without a terminal, the table is printed once, with the requested number of rows', async () => {
   const { exit, stdout, stderr, paths } = await ask({ flags: ['--tracker', 'a', '--limit', '5'] });
   expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' });
   expect(stdout).toMatch(/^fair {2}1 of 1024 streams\n/);
@@ -81,13 +81,13 @@ test('printed once if there is no terminal, with the requested rows', async () =
   expect(paths).toEqual(['/api/fair?limit=5&tracker=a']);
 });
 
-test('JSON is one line', async () => {
+test('with --json, one line is printed', async () => {
   const { stdout } = await ask({ flags: ['--json'] });
   expect(stdout.match(/\n/g)).toHaveLength(1);
   expect(JSON.parse(stdout)).toEqual(facts);
 });
 
-test('a terminal is redrawn each second, until Ctrl-C', async () => {
+test('on a terminal, the table is redrawn every second until Ctrl-C', async () => {
   const { exit, stdout } = await ask({ isTerminal: true, stopAfter: 2 });
   expect(exit).toBe(0);
   const drawn = stdout.split('\u001b[H\u001b[2J');
@@ -98,7 +98,7 @@ test('a terminal is redrawn each second, until Ctrl-C', async () => {
   }
 });
 
-test('wrong flags, wrong answers and no server have their exit codes', async () => {
+test('invalid flags, unexpected responses and an unreachable server have their own exit codes', async () => {
   expect((await ask({ flags: ['--limit', '0'] })).exit).toBe(2);
   expect((await ask({ body: { streams: 'many' } })).exit).toBe(3);
   const problem = { code: 'not-found', detail: 'no such tracker', outcome: 'not-applied' };

@@ -1,5 +1,5 @@
-// `syncline fair top`: the trackers of a running server, the most throttled callers and the highest cells. On a terminal
-// the table is redrawn every second; anywhere else it is printed once.
+// `syncline fair top`: the trackers of a running server, the most throttled callers and the hottest cells. On a
+// terminal the table is redrawn every second; elsewhere it is printed once.
 import { createSystemClock, SynclineError } from '@syncline/kernel';
 import type { Command } from 'commander';
 import type { CliWorld } from '../cli-world.js';
@@ -47,22 +47,21 @@ async function top(world: CliWorld, options: TopOptions): Promise<void> {
   const query = { tracker: options.tracker, limit: limitOf(options.limit) };
   const target = statusTarget(options, environment);
   const paint = paintFor(stdout, environment);
-  const look = () => fetchFairFacts(target, query);
-  const isDrawnAgain = stdout.isTTY === true && options.json === undefined;
+  const isLive = stdout.isTTY === true && options.json === undefined;
   const view = () => ({
     limit: query.limit,
     paint,
-    screen: isDrawnAgain ? screenOf(stdout) : boundlessScreen,
-    ...(isDrawnAgain ? { hint: 'Ctrl-C to quit' } : {}),
+    screen: isLive ? screenOf(stdout) : boundlessScreen,
+    ...(isLive ? { hint: 'Ctrl-C to quit' } : {}),
   });
   const draw = async () => {
-    const facts = await look();
+    const facts = await fetchFairFacts(target, query);
     return options.json ? `${printableJson(facts, 0)}\n` : renderTop(facts, view());
   };
   stdout.write(await draw());
   if (stdout.isTTY !== true) return;
   const outage = (ageMs: number, message: string) => renderOutage(ageMs, message, view());
-  await redraw(world, { clear: isDrawnAgain ? CLEAR : '', draw, outage });
+  await redraw(world, { clear: isLive ? CLEAR : '', draw, outage });
 }
 
 interface Drawing {
@@ -71,7 +70,7 @@ interface Drawing {
   outage(ageMs: number, message: string): string;
 }
 
-/** Until a signal. A server that is gone for a while is waited for; what is shown says so meanwhile. */
+/** Redraws until a signal. If the server is unreachable, it says so and keeps trying. */
 async function redraw(world: CliWorld, { clear, draw, outage }: Drawing): Promise<void> {
   const clock = createSystemClock();
   const stopping = new AbortController();

@@ -1,17 +1,17 @@
-// GET /api/fair: what the state service holds and instances report, checked before it is shown.
+// Fetches and validates GET /api/fair: the cells of the state service, and what instances report.
 import type { StateServiceFacts } from '@syncline/fair';
 import { flag, isDeeper, list, numeric, optional, shape, text } from '../status/answer-shape.js';
 import { fetchAnswer } from '../status/fetch-answer.js';
 import type { StatusTarget } from '../status/status-target.js';
 
 export interface TopQuery {
-  /** Undefined: all. */
+  /** Undefined for all trackers. */
   readonly tracker: string | undefined;
   readonly limit: number;
 }
 
 export interface FairFacts extends StateServiceFacts {
-  /** The most throttled callers first, where instances report them. */
+  /** The most throttled callers first; empty unless instances report them. */
   readonly callers: readonly {
     readonly tracker: string;
     readonly key: string;

@@ -49,7 +49,7 @@ const api: StateServiceFacts['namespaces'][number] = {
 
 const wide = (limit: number) => ({ limit, paint: plainPaint, screen: boundlessScreen });
 
-test('trackers, then the most throttled callers, then the highest cells of all of them', async () => {
+test('trackers are followed by the most throttled callers and by the hottest cells of all trackers', async () => {
   const none = { ...unnamed, streams: 0, cells: 0, seeds: [], highest: [] };
   const shown = [
     renderTop({ ...service, namespaces: [unnamed, api] }, wide(20)),
@@ -61,7 +61,7 @@ test('trackers, then the most throttled callers, then the highest cells of all o
   await expect(shown.join('-----\n')).toMatchFileSnapshot('../../testdata/fair-top.txt');
 });
 
-test('names of a server are shown, not obeyed', () => {
+test('control characters in names are escaped', () => {
   const evil = { ...api, tracker: '\u001b[2Japi' };
   expect(renderTop({ ...service, namespaces: [evil] }, wide(20))).not.toContain('\u001b');
 });
@@ -123,13 +123,13 @@ test('sentences break between words', () => {
       '',
       'No trackers connected and no cells',
       'stored. See docs/fair.md for how to',
-      'share one.',
+      'connect one.',
       '',
     ].join('\n'),
   );
 });
 
-test('an outage breaks between words, and says how to quit', () => {
+test('the message about an outage breaks between words, and says how to quit', () => {
   const message = 'http://127.0.0.1:7400 cannot be reached (connection refused).';
   const view = { paint: plainPaint, screen: { columns: 40, rows: 24 }, hint: 'Ctrl-C to quit' };
   expect(renderOutage(3_000, message, view)).toBe(
@@ -144,7 +144,7 @@ test('an outage breaks between words, and says how to quit', () => {
   expect(renderOutage(3_000, message, wide(20))).toBe(`No reply for 3 s: ${message}\n`);
 });
 
-test('a window of a few lines does not scroll either', () => {
+test('even a window of a few lines does not scroll', () => {
   for (const rows of [1, 2, 3, 4, 5]) {
     const view = { limit: 20, paint: plainPaint, screen: { columns: 80, rows } };
     const lines = renderTop({ ...service, namespaces: [api] }, view).split('\n');

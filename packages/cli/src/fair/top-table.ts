@@ -1,5 +1,5 @@
-// What `syncline fair top` shows: the trackers, the most throttled callers and the highest cells. The service never sees
-// a caller's key: callers are shown where instances report them.
+// The output of `syncline fair top`: the trackers, the most throttled callers and the hottest cells. The service does
+// not know the keys of callers, so callers are shown only if instances report them.
 import { renderColumns } from '../columns.js';
 import { cutToWidth } from '../display-width.js';
 import { formatDuration } from '../duration.js';
@@ -19,7 +19,7 @@ export interface TopView {
   readonly limit: number;
   readonly paint: Paint;
   readonly screen: Screen;
-  /** How to leave, where the table is drawn again and again. */
+  /** How to quit, if the table is redrawn. */
   readonly hint?: string;
 }
 
@@ -35,12 +35,12 @@ export function renderTop(facts: FairFacts, view: TopView): string {
       : ['', ...wrapWords(lost, screen.columns).map((line) => paint('red', line))]),
     '',
   ];
-  const rows = screen.rows - 1 - top.length; // the cursor stands below the last line
+  const rows = screen.rows - 1 - top.length; // the cursor is on the line below the last one
   const lines = [...top, ...renderBody(facts, view, rows)].slice(0, screen.rows - 1);
   return lines.map((line) => `${cutToWidth(line, screen.columns)}\n`).join('');
 }
 
-/** Instead of the table, while there is none. */
+/** Shown instead of the table while the server is unreachable. */
 export function renderOutage(
   ageMs: number,
   message: string,
@@ -54,7 +54,7 @@ export function renderOutage(
 function renderBody(facts: FairFacts, view: TopView, rows: number): readonly string[] {
   const used = facts.namespaces.filter((one) => one.streams > 0 || one.cells > 0);
   const nothing =
-    'No trackers connected and no cells stored. See docs/fair.md for how to share one.';
+    'No trackers connected and no cells stored. See docs/fair.md for how to connect one.';
   const callers = callerLines(facts, view);
   if (used.length + callers.length === 0) return wrapWords(nothing, view.screen.columns);
   const sections = [trackerLines(used, view), callers, cellLines(used, view)];
@@ -64,7 +64,7 @@ function renderBody(facts: FairFacts, view: TopView, rows: number): readonly str
   );
 }
 
-/** Each section but the last leaves at least as much room to every one below it as it takes itself. */
+/** Divides the rows between the sections: none but the last takes more than its share if those below need the space. */
 function fitted(sections: readonly (readonly string[])[], rows: number): readonly string[] {
   const [first, ...rest] = sections;
   if (first === undefined) return [];

@@ -1,5 +1,5 @@
-// Prints where the server listens: one line of JSON for each listener as soon as it accepts, or, on a
-// terminal, a short table with lines to paste once everything is up.
+// Prints where the server listens: one line of JSON per listener as soon as it accepts connections, or, on a
+// terminal, a table with commands to paste once everything is up.
 import type { ListeningAddress } from '@syncline/server';
 import type { ServerConfig } from '@syncline/server/config';
 import type { CliWorld } from '../cli-world.js';

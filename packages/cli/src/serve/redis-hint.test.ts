@@ -4,7 +4,7 @@ import { redisHint } from './redis-hint.js';
 const resp = { listener: 'resp', host: '127.0.0.1', port: 7402 } as const;
 const plain = { isTls: false, hasPassword: false };
 
-test('one line writes, the next one reads', () => {
+test('the first command writes, the second one reads', () => {
   expect(redisHint([resp], undefined, plain).map(({ command }) => command)).toEqual([
     'redis-cli -p 7402 sadd fruits apple pear',
     'redis-cli -p 7402 smembers fruits',
@@ -12,7 +12,7 @@ test('one line writes, the next one reads', () => {
   expect(redisHint([], undefined, plain)).toEqual([]);
 });
 
-test('in a cluster the second line reads on another node', () => {
+test('in a cluster, the second command reads from another node', () => {
   const hints = redisHint([resp], [{ ...resp, port: 7412 }], plain);
   expect(hints.map(({ command }) => command)).toEqual([
     'redis-cli -p 7402 sadd fruits apple pear',
@@ -20,7 +20,7 @@ test('in a cluster the second line reads on another node', () => {
   ]);
 });
 
-test('TLS, a password and another address show, the password itself does not', () => {
+test('the commands reflect TLS, a password and another address, but do not contain the password', () => {
   const far = [{ ...resp, host: '10.0.0.7' }];
   expect(redisHint(far, undefined, { isTls: true, hasPassword: true })[1]).toEqual({
     command: 'redis-cli --tls -h 10.0.0.7 -p 7402 --askpass smembers fruits',

@@ -1,16 +1,16 @@
-// Lines for redis-cli that write and read a set, to be pasted into another terminal. In a cluster the second one
-// reads on another node than the first one writes.
+// redis-cli commands that write and read a set, to be pasted into another terminal. In a cluster, the second one
+// reads from a different node than the one that the first one writes to.
 import type { ListeningAddress } from '@syncline/server';
 import { reachableHost } from '../own-url.js';
 import type { StatusHint } from './status-hint.js';
 
 export interface RedisHintOptions {
   readonly isTls: boolean;
-  /** Then redis-cli prompts for it: a password on a command line is visible to every user of the machine. */
+  /** If so, redis-cli prompts for it: a password in the arguments would be visible to every user of the machine. */
   readonly hasPassword: boolean;
 }
 
-/** None for a server that does not speak RESP. */
+/** Empty if the RESP listener is disabled. */
 export function redisHint(
   writer: readonly ListeningAddress[],
   reader: readonly ListeningAddress[] | undefined,
@@ -38,7 +38,7 @@ function clientFor(
   return [
     'redis-cli',
     ...(isTls ? ['--tls'] : []),
-    ...(host === '127.0.0.1' ? [] : [`-h ${host}`]), // its own default
+    ...(host === '127.0.0.1' ? [] : [`-h ${host}`]), // 127.0.0.1 is redis-cli's default
     `-p ${resp.port}`,
     ...(hasPassword ? ['--askpass'] : []),
   ].join(' ');

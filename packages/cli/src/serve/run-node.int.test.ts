@@ -52,13 +52,13 @@ async function run(act: (deps: SliceDeps, send: (event: StopEvent) => void) => v
   return { exit, journal, stderr };
 }
 
-test('a signal ends it cleanly', async () => {
+test('a signal stops the node cleanly', async () => {
   const { exit, journal } = await run((_deps, send) => send('SIGTERM'));
   expect(exit).toBe(0);
   expect(journal).toEqual(['draining', 'stop']);
 });
 
-test('a slice that cannot continue ends it cleanly, with the exit code of its error', async () => {
+test('if a slice cannot continue, the node stops cleanly and exits with the code of the error', async () => {
   const { exit, journal, stderr } = await run((deps) => {
     deps.fail(new SynclineError('conflict', 'the data directory is a copy of one in use'));
   });

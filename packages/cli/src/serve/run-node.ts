@@ -1,4 +1,4 @@
-// One node, from its configuration to its end: a signal, or a slice that cannot continue.
+// Runs one node until a signal arrives or a slice cannot continue.
 import { createSystemClock, createSystemRandom } from '@syncline/kernel';
 import { createPinoLogger, type Slice, startServer } from '@syncline/server';
 import type { LoadedConfig } from '@syncline/server/config';
@@ -14,7 +14,7 @@ export interface NodeOptions extends LoadedConfig {
   readonly slices: readonly Slice[];
 }
 
-/** Resolves after a requested stop. Throws the error that ended the node otherwise. */
+/** Resolves after a requested stop. Otherwise throws the error that ended the node. */
 export async function runNode(world: CliWorld, options: NodeOptions): Promise<void> {
   const { config, list, file, slices } = options;
   const logger = createPinoLogger({ stream: world.stderr }, { level: config.log.level });
@@ -33,12 +33,12 @@ export async function runNode(world: CliWorld, options: NodeOptions): Promise<vo
   });
   announcer.ready();
   world.reportStarted();
-  const asked = stopRequest.then(({ event }) => {
+  const requested = stopRequest.then(({ event }) => {
     sayStopping(world, config.shutdown.graceMs);
-    logger.info('stop requested', { because: event });
+    logger.info('stop requested', { reason: event });
     return undefined;
   });
-  const cause = await Promise.race([asked, server.failed]);
+  const cause = await Promise.race([requested, server.failed]);
   const [failure] = (await server.stop()).failures;
   const error = cause ?? failure?.error;
   if (error !== undefined) throw error;

@@ -12,12 +12,12 @@ test('for a port in use the error names the flag to change, and is a conflict', 
   });
   const explained = explainStartFailure(taken, config) as SynclineError;
   expect(explained.message).toBe(
-    'cannot listen on 127.0.0.1:7401 (in use). For any free one: --grpc-port 0.',
+    'cannot listen on 127.0.0.1:7401 (in use). To use any free port: --grpc-port 0.',
   );
   expect(exitCodeOf(explained)).toBe(5);
 });
 
-test('an address that is not ours is wrong usage, not an unreachable server', () => {
+test('an address that this machine does not have is a usage error, not an unreachable server', () => {
   const foreign = new SynclineError('unavailable', 'cannot listen on 10.9.9.9:7400', {
     details: { reason: 'not-local', address: { host: '10.9.9.9', port: 7400 } },
   });

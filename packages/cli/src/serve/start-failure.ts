@@ -1,7 +1,7 @@
-// Adds to a failed start what only the command line knows: which flag to change.
+// Adds the flag to change to the error of a failed start.
 //
-// A listener that cannot open is `unavailable` to the server. On the command line that would suggest that
-// another server could not be reached, so the exit code differs.
+// The server reports a port that it cannot open as `unavailable`. For the command line that code means that a
+// server could not be reached, so it is replaced.
 import { SynclineError } from '@syncline/kernel';
 import type { ServerConfig } from '@syncline/server/config';
 
@@ -14,6 +14,6 @@ export function explainStartFailure(thrown: unknown, config: ServerConfig): unkn
     return new SynclineError('invalid-argument', thrown.message, { cause: thrown });
   const { port } = address as { readonly port: number };
   const listener = LISTENERS.find((name) => config[name].port === port);
-  const advice = listener === undefined ? '' : ` For any free one: --${listener}-port 0.`;
+  const advice = listener === undefined ? '' : ` To use any free port: --${listener}-port 0.`;
   return new SynclineError('conflict', `${thrown.message}${advice}`, { cause: thrown });
 }

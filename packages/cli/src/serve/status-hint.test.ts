@@ -9,11 +9,11 @@ function hint(flags: Record<string, string>, environment: Record<string, string>
   return statusHint(http, { ...loaded, file: undefined, environment });
 }
 
-test('by default the command needs nothing', () => {
+test('by default the command needs no flags', () => {
   expect(hint({})).toEqual({ command: 'npx syncline status', remarks: [] });
 });
 
-test('an address that only this terminal knows is named, as it can be reached', () => {
+test('an address set by a flag or variable is included, in a reachable form', () => {
   const { settings, list } = loadSettings({ environment: {} });
   const sources = { settings, list, file: undefined, environment: {} };
   expect(statusHint({ ...http, port: 40123 }, sources).command).toBe(
@@ -25,7 +25,7 @@ test('an address that only this terminal knows is named, as it can be reached', 
   );
 });
 
-test('the configuration file is named, and quoted where a shell needs it', () => {
+test('the configuration file is included, quoted if necessary', () => {
   const { settings, list } = loadSettings({ environment: {} });
   const named = { settings, list, file: "it's.toml", environment: {} };
   expect(statusHint(http, named).command).toBe(`npx syncline status --config 'it'\\''s.toml'`);
@@ -33,7 +33,7 @@ test('the configuration file is named, and quoted where a shell needs it', () =>
   expect(statusHint(http, byVariable).command).toBe('npx syncline status --config a.toml');
 });
 
-test('what cannot be pasted is mentioned', () => {
+test('variables and a CA that the other terminal needs are mentioned', () => {
   const environment = { SYNCLINE_TLS_CERT_FILE: 'c.pem', SYNCLINE_TLS_KEY_FILE: 'k.pem' };
   expect(hint({}, environment)).toEqual({
     command: 'npx syncline status --url https://127.0.0.1:7400',

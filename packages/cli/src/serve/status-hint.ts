@@ -1,13 +1,13 @@
-// The status command for this server, to paste into another terminal. Settings in the configuration file are
-// left to `--config`, which also provides the token and the certificates. What only this terminal knows cannot
-// be pasted, so it is mentioned beside the command.
+// The status command for this server, to be pasted into another terminal. If there is a configuration file, it is
+// passed as `--config`, which also provides the token and the certificates. Anything else that the other terminal
+// needs, such as variables, is mentioned next to the command.
 import type { ListeningAddress } from '@syncline/server';
 import type { ResolvedSetting, ServerSettings } from '@syncline/server/config';
 import { httpUrl, ownUrl, reachableHost } from '../own-url.js';
 
 export interface StatusHint {
   readonly command: string;
-  /** What the other terminal needs besides. */
+  /** What else the other terminal needs. */
   readonly remarks: readonly string[];
 }
 
@@ -44,7 +44,7 @@ export function statusHint(http: ListeningAddress, sources: StatusHintSources): 
   };
 }
 
-/** A flag or a variable of this terminal is not known in the other one. */
+/** Flags and variables of this terminal do not apply in the other one. */
 function addressIsWritten(list: readonly ResolvedSetting[]): boolean {
   return list
     .filter(({ entry }) => ADDRESS_KEYS.includes(entry.key))

@@ -23,7 +23,7 @@ function fakeWorld() {
   return { exits, request, send: (event: StopEvent) => send(event) };
 }
 
-test('the first signal asks, the second forces with a non-zero exit', async () => {
+test('the first signal requests a stop, the second forces it with a non-zero exit code', async () => {
   const { exits, request, send } = fakeWorld();
   send('SIGINT');
   expect(await request).toEqual({ event: 'SIGINT' });
@@ -32,7 +32,7 @@ test('the first signal asks, the second forces with a non-zero exit', async () =
   expect(exits).toEqual([1]);
 });
 
-test('a parent that goes away asks for a stop, and never forces it', async () => {
+test('when the parent process exits, a stop is requested but never forced', async () => {
   const { exits, request, send } = fakeWorld();
   send('SIGTERM');
   send('disconnect');

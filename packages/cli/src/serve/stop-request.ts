@@ -5,7 +5,7 @@ export interface StopRequest {
   readonly event: StopEvent;
 }
 
-/** Resolves with the first event. `beforeForcedEnd` runs last, after a second one. */
+/** Resolves with the first event. A second one calls `beforeForcedEnd` and exits. */
 export function listenForStop(
   world: CliWorld,
   beforeForcedEnd: () => void = () => {},

@@ -1,4 +1,4 @@
-// Shown when a stop was requested. On a terminal it begins on a new line, after the ^C.
+// The message after Ctrl-C. It begins on a new line, after the ^C that the terminal shows.
 import { type CliWorld, say } from '../cli-world.js';
 
 export function sayStopping(world: CliWorld, graceMs: number): void {

@@ -14,7 +14,7 @@ const facts = {
 };
 const hint = { command: 'npx syncline status', remarks: [] };
 
-test('where everything is, and lines to paste', async () => {
+test('the welcome lists the addresses, and commands to paste', async () => {
   const usual = renderWelcome({ ...facts, listeners: [http, grpc, resp], hint }, plainPaint);
   const other = { ...facts, dataDir: undefined, isTls: true, hasPassword: true };
   const everywhere = { ...resp, host: '0.0.0.0' };
@@ -26,6 +26,6 @@ test('where everything is, and lines to paste', async () => {
   await expect(`${usual}-----\n${unusual}`).toMatchFileSnapshot('../../testdata/welcome.txt');
 });
 
-test('an IPv6 address stands in brackets', () => {
+test('an IPv6 address is shown in brackets', () => {
   expect(urlOf({ ...http, host: '::1' }, false)).toBe('http://[::1]:7400');
 });

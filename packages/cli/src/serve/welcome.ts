@@ -1,4 +1,4 @@
-// What is shown when the server is up: the addresses, and lines to paste. The first of them shows a result.
+// What is shown when the server is up: its addresses, and commands to paste.
 import type { ListenerName, ListeningAddress } from '@syncline/server';
 import { renderColumns } from '../columns.js';
 import { bracketed, httpUrl } from '../own-url.js';
@@ -9,7 +9,7 @@ import type { StatusHint } from './status-hint.js';
 export interface WelcomeFacts {
   readonly version: string;
   readonly nodeId: number;
-  /** Undefined when nothing is kept. */
+  /** Undefined if data is kept in memory only. */
   readonly dataDir: string | undefined;
   readonly isTls: boolean;
   /** Redis clients must send one. */
@@ -44,7 +44,7 @@ export function renderWelcome(facts: WelcomeFacts, paint: Paint): string {
   ].join('');
 }
 
-/** The commands to paste; all commands for one server need the same extras, so those are mentioned once. */
+/** All commands for a server have the same remarks, so these are printed once. */
 export function renderHints(hints: readonly StatusHint[], paint: Paint): string {
   const remarks = hints[0]?.remarks ?? [];
   return [
@@ -53,7 +53,7 @@ export function renderHints(hints: readonly StatusHint[], paint: Paint): string 
   ].join('');
 }
 
-/** A URL where a browser or client takes one, else host and port. */
+/** A URL for HTTP, otherwise host and port. */
 export function urlOf({ listener, host, port }: ListeningAddress, isTls: boolean): string {
   return listener === 'http' ? httpUrl(host, port, isTls) : `${bracketed(host)}:${port}`;
 }

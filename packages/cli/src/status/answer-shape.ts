@@ -1,6 +1,5 @@
-// Checks of what a server answers. Anything may be listening at a URL, and its answer is shown, so no value may
-// be so large or so deep that showing it fails. Unknown members are allowed, because a newer server may send
-// them.
+// Validates responses. Anything may be listening at a URL, and its response is printed, so values that are too large
+// or nested too deeply are refused. Unknown fields are allowed, because a newer server may send them.
 import { cliLimits } from '../limits.js';
 
 export type Check = (value: unknown) => boolean;

@@ -19,7 +19,7 @@ export interface AnswerOptions {
   readonly bytesMax?: number;
 }
 
-/** Anything may be listening there: only answers that `isExpected` accepts are returned. */
+/** Anything may be listening there, so only responses that `isExpected` accepts are returned. */
 export async function fetchAnswer<T>(
   target: StatusTarget,
   path: string,

@@ -21,7 +21,7 @@ async function answerOf(listener: RequestListener): Promise<unknown> {
   }
 }
 
-test('a page of another server', async () => {
+test('a response from another kind of server is reported as such', async () => {
   const error = await answerOf((_, response) => response.end('<html>hello</html>'));
   expect(error).toMatchObject({
     code: 'unavailable',
@@ -29,7 +29,7 @@ test('a page of another server', async () => {
   });
 });
 
-test('an answer that only begins like ours', async () => {
+test('a response that only resembles a status is refused', async () => {
   const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
   const whole = {
     nodeId: 1,
@@ -61,7 +61,7 @@ test('an answer that only begins like ours', async () => {
   }
 });
 
-test('a path that another server does not know', async () => {
+test('a 404 from another kind of server is reported as such', async () => {
   const error = await answerOf((_, response) => response.writeHead(404).end('<html>none</html>'));
   expect(error).toMatchObject({
     code: 'unavailable',
@@ -69,7 +69,7 @@ test('a path that another server does not know', async () => {
   });
 });
 
-test('an error of a Syncline server arrives as it was', async () => {
+test('an error from a Syncline server is passed on unchanged', async () => {
   const body = { detail: 'stopping', code: 'closed', retryable: false, outcome: 'not-applied' };
   const error = await answerOf((_, response) => {
     response.writeHead(503, { 'content-type': 'application/problem+json' });
@@ -78,7 +78,7 @@ test('an error of a Syncline server arrives as it was', async () => {
   expect(error).toMatchObject({ code: 'closed', message: 'stopping' });
 });
 
-test('an endless answer is not read to its end', async () => {
+test('an endless response is abandoned', async () => {
   const piece = Buffer.alloc(64 * 1024, 32);
   let sentBytes = 0;
   const error = await answerOf((_, response) => {
@@ -92,7 +92,7 @@ test('an endless answer is not read to its end', async () => {
   expect(sentBytes).toBeLessThan(4 * cliLimits.answerBytesMax.value);
 });
 
-test('a connection that is dropped in the middle', async () => {
+test('a connection that is lost in the middle of a response is reported', async () => {
   const error = await answerOf((_, response) => {
     response.writeHead(200, { 'content-length': 100 });
     response.write('{', () => response.destroy());

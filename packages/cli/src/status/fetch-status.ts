@@ -1,4 +1,4 @@
-// What a server says about itself.
+// Fetches the status of a server.
 import type { ServerStatus } from '@syncline/server';
 import { fetchAnswer } from './fetch-answer.js';
 import { isStatus } from './status-shape.js';

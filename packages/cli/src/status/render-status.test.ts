@@ -83,13 +83,13 @@ const troubled: ServerStatus = {
   ],
 };
 
-test('facts first, then what is wrong; control characters do not reach the terminal', async () => {
+test('the status comes first, then problems; control characters do not reach the terminal', async () => {
   const text = `${renderStatus(healthy, plainPaint)}-----\n${renderStatus(troubled, plainPaint)}`;
   expect(text).not.toContain('\u001b');
   await expect(text).toMatchFileSnapshot('../../testdata/status.txt');
 });
 
-test('no text of a server reaches the terminal as a command', () => {
+test('text from a server is escaped before it is printed', () => {
   const evil = '\u001b]0;x\u0007\u009b2J';
   const status = {
     ...troubled,

@@ -1,5 +1,5 @@
-// The status of a server for people. Facts first, then problems; nothing is said about what is fine. Every text
-// of the server is made printable, since it is untrusted.
+// Prints the status of a server: an overview, then problems; checks that pass are not mentioned. All text from the
+// server is escaped, since it is untrusted.
 import type { ServerStatus } from '@syncline/server';
 import { renderColumns } from '../columns.js';
 import { formatDuration } from '../duration.js';
@@ -35,14 +35,14 @@ function renderSlices({ slices }: ServerStatus, paint: Paint): string {
     health.kind === 'ready' ? paint('green', 'ready') : paint('red', printable(health.kind)),
     storage === undefined ? '' : printable(`storage ${storage.kind}`),
     Object.entries(details)
-      .filter(([, value]) => typeof value !== 'object') // the whole of it is in --json
+      .filter(([, value]) => typeof value !== 'object') // --json shows everything
       .map(([label, value]) => printable(`${label} ${String(value)}`))
       .join(', '),
   ]);
   return `\n${renderColumns(rows, '  ')}`;
 }
 
-/** Who is behind, by how much and since when. */
+/** Which peers are behind, by how much and for how long. */
 function renderPeers({ peers, startedAtMs, uptimeMs }: ServerStatus, paint: Paint): string {
   if (peers.length === 0) return '';
   const nowMs = startedAtMs + uptimeMs;

@@ -1,5 +1,5 @@
-// One request to a server. Node's own client and not `fetch`, because only it takes an authority and a
-// client certificate.
+// Sends one request to a server. It uses Node's HTTP client, because `fetch` supports neither a custom CA nor client
+// certificates.
 import { X509Certificate } from 'node:crypto';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
@@ -18,7 +18,7 @@ export interface ServerRequest {
   readonly signal: AbortSignal;
 }
 
-/** Resolves with the head of the answer. A change that was sent and not answered may have been applied. */
+/** Resolves when the response headers have arrived. A change that was sent but not answered may have been applied. */
 export function sendRequest(target: StatusTarget, asked: ServerRequest): Promise<IncomingMessage> {
   const { url, token, ca, cert, key } = target;
   const { method, path, body, signal } = asked;
@@ -32,7 +32,7 @@ export function sendRequest(target: StatusTarget, asked: ServerRequest): Promise
     ...trustOf(ca, cert),
     ...(cert === undefined || key === undefined ? {} : { cert, key }),
     signal,
-    agent: false, // nothing stays open behind the answer
+    agent: false, // close the connection after the response
   };
   const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
   return new Promise((resolve, reject) => {
@@ -46,8 +46,8 @@ export function sendRequest(target: StatusTarget, asked: ServerRequest): Promise
 }
 
 /**
- * The settings of a server name its certificate, and often not the private authority behind it. So that `--config` is
- * enough, that very certificate is trusted as well, under whatever name the server is asked.
+ * The settings of a server name its certificate, but often not the private CA that signed it. So that `--config` is
+ * enough, exactly this certificate is trusted as well, whatever the host name.
  */
 function trustOf(ca: string | undefined, own: string | undefined) {
   if (ca !== undefined) return { ca };
@@ -61,7 +61,7 @@ function trustOf(ca: string | undefined, own: string | undefined) {
   };
 }
 
-/** The text of an answer. A longer one is surely none of ours. */
+/** Reads the body. One above the limit cannot come from a Syncline server. */
 export async function readAnswer(response: IncomingMessage, bytesMax: number): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -73,7 +73,7 @@ export async function readAnswer(response: IncomingMessage, bytesMax: number): P
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** Why a server refused. Whatever listens there may have answered. */
+/** The error for an unexpected response, which may come from something other than a Syncline server. */
 export function refusalOf(target: StatusTarget, status: number, body: unknown): SynclineError {
   if (status === 401) return unauthenticated(target);
   if (status !== 200 && isProblem(body)) return errorFromProblem(status, body);
@@ -96,7 +96,7 @@ function isProblem(body: unknown): boolean {
 }
 
 function unauthenticated({ shownUrl, token }: StatusTarget): SynclineError {
-  const what = token === undefined ? 'wants a token' : 'does not accept this token';
+  const what = token === undefined ? 'requires a token' : 'does not accept this token';
   return new SynclineError(
     'unauthenticated',
     `${shownUrl} ${what}. Set SYNCLINE_TOKEN_FILE to the file that the server's auth.token_file names.`,

@@ -1,4 +1,4 @@
-// Whether an answer is the status of a server: every value that is used is checked.
+// Validates the status of a server: every value that is used is checked.
 import type { ServerStatus } from '@syncline/server';
 import { flag, isDeeper, list, numeric, optional, shape, text } from './answer-shape.js';
 

@@ -1,25 +1,25 @@
 import { expect, test } from 'vitest';
 import { statusTarget } from './status-target.js';
 
-test('without anything said: the server that serve starts by default', () => {
+test('the default target is the server that "serve" starts by default', () => {
   const target = statusTarget({}, {});
   expect(target).toMatchObject({ shownUrl: 'http://127.0.0.1:7400', token: undefined });
 });
 
-test('the address follows from the settings of a server on this machine', () => {
+test('the address is derived from the settings of a server on this machine', () => {
   const url = (environment: Record<string, string>) => statusTarget({}, environment).shownUrl;
   expect(url({ SYNCLINE_HTTP_PORT: '7500' })).toBe('http://127.0.0.1:7500');
   expect(url({ SYNCLINE_LISTEN_HOST: '0.0.0.0' })).toBe('http://127.0.0.1:7400');
   expect(url({ SYNCLINE_LISTEN_HOST: '::1' })).toBe('http://[::1]:7400');
 });
 
-test('the flag wins over SYNCLINE_URL, and that over the settings', () => {
+test('the flag overrides SYNCLINE_URL, which overrides the settings', () => {
   const environment = { SYNCLINE_URL: 'http://b:1', SYNCLINE_HTTP_PORT: '7500' };
   expect(statusTarget({}, environment).shownUrl).toBe('http://b:1');
   expect(statusTarget({ url: 'http://a:1' }, environment).shownUrl).toBe('http://a:1');
 });
 
-test('a wrong URL says where it came from', () => {
+test('the error for an invalid URL says where it came from', () => {
   expect(() => statusTarget({}, { SYNCLINE_URL: 'ftp://b' })).toThrow(
     /^SYNCLINE_URL is "ftp:\/\/b"/,
   );
@@ -31,7 +31,7 @@ test('a path, which would be dropped, is refused', () => {
   expect(statusTarget({ url: 'http://a:1/' }, {}).url.host).toBe('a:1');
 });
 
-test('the token goes over loopback or TLS, and nowhere else', () => {
+test('the token is sent only over loopback or TLS', () => {
   const environment = { SYNCLINE_TOKEN: 's3cret' };
   const tokenFor = (url: string) => statusTarget({ url }, environment).token;
   for (const url of ['http://127.0.0.1:1', 'http://[::1]:1', 'http://localhost:1', 'https://a:1'])

@@ -1,5 +1,5 @@
-// Where to ask, and how to be let in. A server and the command line beside it read the same settings,
-// so the address, the token and the certificates follow from them unless a flag says otherwise.
+// The server to connect to, and how to authenticate. The command line reads the same settings as a server on the
+// same machine, so address, token and certificates come from them unless a flag overrides them.
 import { SynclineError } from '@syncline/kernel';
 import { checkTlsMaterial } from '@syncline/kernel/node';
 import { isLoopback, loadConfig, readInputFile } from '@syncline/server/config';
@@ -31,7 +31,7 @@ export function statusTarget(options: StatusTargetOptions, environment: Environm
   const shownUrl = options.url ?? (variable === '' ? ownUrl(config) : variable);
   const { tls, token } = config.credentials;
   const url = parseUrl(shownUrl, options.url === undefined ? 'SYNCLINE_URL' : '--url');
-  if (token !== undefined) refuseToTell(url, shownUrl);
+  if (token !== undefined) checkTokenIsSafe(url, shownUrl);
   return {
     url,
     shownUrl,
@@ -42,8 +42,8 @@ export function statusTarget(options: StatusTargetOptions, environment: Environm
   };
 }
 
-/** Whoever reads along on a network would have the token from then on. */
-function refuseToTell({ protocol, hostname }: URL, shownUrl: string): void {
+/** Without TLS, anyone on the network path could read the token. */
+function checkTokenIsSafe({ protocol, hostname }: URL, shownUrl: string): void {
   if (protocol === 'https:' || isLoopback(hostname.replace(/^\[|\]$/g, ''))) return;
   throw new SynclineError(
     'invalid-argument',

@@ -16,7 +16,7 @@ function say(code: string, message = 'raw', given: Partial<StatusTarget> = {}): 
   return unreachableError({ ...target, ...given }, cause).message;
 }
 
-test('an authority is asked for only where it would help', () => {
+test('--ca-file is suggested only if it would help', () => {
   expect(say('SELF_SIGNED_CERT_IN_CHAIN')).toMatch(
     /not trusted: raw\)\. Pass .* with --ca-file\.$/,
   );
@@ -28,14 +28,14 @@ test('an authority is asked for only where it would help', () => {
   expect(say('ERR_TLS_CERT_ALTNAME_INVALID')).toContain('is for a different host');
 });
 
-test('an answer that is no HTTP comes from another listener', () => {
+test('a response that is not HTTP suggests a wrong port', () => {
   const url = new URL('http://a:7402');
   const text = say('HPE_INVALID_CONSTANT', 'Parse Error: Expected HTTP/', { url });
   expect(text).toMatch(/does not speak HTTP.* HTTP is on 7400, gRPC on 7401, RESP on 7402/);
   expect(text).not.toContain('Parse Error');
 });
 
-test('an alert is about the certificate of the client', () => {
+test('a TLS alert is explained by the client certificate', () => {
   const code = 'ERR_SSL_TLSV1_ALERT_UNKNOWN_CA';
   const raw = '80:error:0A000418:SSL routines:ssl3_read_bytes:tlsv1 alert unknown ca:rec.c:1:\n';
   expect(say(code, raw)).toContain('(it requires a client certificate)');
@@ -44,7 +44,7 @@ test('an alert is about the certificate of the client', () => {
   );
 });
 
-test('it is one line, whatever OpenSSL says', () => {
+test('the message is one line, even if the OpenSSL error has several', () => {
   for (const code of ['EPROTO', 'CERT_UNTRUSTED', 'OTHER'])
     expect(say(code, 'first\nsecond\n')).not.toMatch(/\n|second/);
 });

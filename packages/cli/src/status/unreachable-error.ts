@@ -1,4 +1,4 @@
-// Why a server could not be asked, in words with the next step.
+// Explains why a server could not be reached, and what to do next.
 import { type Outcome, SynclineError } from '@syncline/kernel';
 import type { StatusTarget } from './status-target.js';
 
@@ -28,7 +28,7 @@ const BY_CODE: Readonly<Record<string, Explanation>> = {
   ETIMEDOUT: { reason: 'timed out', advice: 'The server may be down or overloaded.' },
 };
 
-/** A question changes nothing, so its outcome is never in doubt; that of a change may be. */
+/** A read changes nothing, so its outcome is always `not-applied`; that of a change may be unknown. */
 export function unreachableError(
   target: StatusTarget,
   cause: NodeJS.ErrnoException,
@@ -44,8 +44,8 @@ export function unreachableError(
 
 function explain(target: StatusTarget, cause: NodeJS.ErrnoException): Explanation {
   const code = causeCode(cause);
-  const said = cause.message.split('\n')[0] ?? '';
-  const reason = code === 'ECONNRESET' ? 'the connection was lost' : said;
+  const firstLine = cause.message.split('\n')[0] ?? '';
+  const reason = code === 'ECONNRESET' ? 'the connection was lost' : firstLine;
   const known = BY_CODE[code];
   if (known !== undefined) return known;
   if (/_ALERT_/.test(code)) return explainAlert(target, reason);
@@ -65,7 +65,7 @@ const ANOTHER_PORT =
 const CLIENT_CERTIFICATE =
   'If it requires a client certificate, pass --config with tls.cert_file and tls.key_file.';
 
-/** The server has ended the handshake; it does so over the certificate of the client. */
+/** The server aborts the handshake only because of the client's certificate. */
 function explainAlert({ cert }: StatusTarget, reason: string): Explanation {
   if (cert === undefined)
     return {
@@ -87,7 +87,7 @@ function explainDistrust({ ca }: StatusTarget, reason: string): Explanation {
   return { reason: `its certificate is not trusted: ${reason}`, advice: signer };
 }
 
-/** Node tries every address of a name and then throws all failures at once; the first tells enough. */
+/** Node tries every address of a host and throws an AggregateError if all fail; the first error is enough. */
 function causeCode(cause: NodeJS.ErrnoException): string {
   const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
   return (first as NodeJS.ErrnoException | undefined)?.code ?? '';

@@ -1,4 +1,4 @@
-// A server with jobs in this process, and a way to write to them as tasks do.
+// Starts a job server in this process, and writes to it as tasks do.
 import { createJobManager, type JobStore } from '@syncline/jobs';
 import { createRemoteJobStore } from '@syncline/jobs/grpc';
 import { createSystemClock, createSystemRandom, silentLogger } from '@syncline/kernel';
@@ -14,7 +14,7 @@ export interface JobServer extends AsyncDisposable {
 export interface JobServerOptions {
   /** Default: everything in memory. */
   readonly dataDir?: string;
-  /** Default: one that the system chooses. */
+  /** Default: any free port. */
   readonly httpPort?: number;
 }
 

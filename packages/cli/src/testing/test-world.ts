@@ -1,12 +1,12 @@
-// A world made of values: what a command wrote, and what it receives from a terminal.
+// A CliWorld for tests: captures output, and simulates a terminal.
 import type { CliWorld, StopEvent } from '../cli-world.js';
 import { runCli } from '../run-cli.js';
 
 export interface TestWorldOptions {
-  /** Of a terminal. Without it the output goes into a pipe. */
+  /** The size of the terminal. Without it, output goes to a pipe. */
   readonly screen?: { readonly columns: number; readonly rows: number };
   readonly environment?: Readonly<Record<string, string>>;
-  /** What the user types at a prompt; without it there is no terminal to ask on. */
+  /** What the user types at a prompt. Without it, stdin is not a terminal. */
   readonly typed?: string;
   readonly onStdout?: (all: string) => void;
 }

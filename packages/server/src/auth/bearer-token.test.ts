@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { Secret } from '../config/secret.js';
 import { createTokenCheck } from './bearer-token.js';
 
-test('without a token everything passes', () => {
+test('if no token is configured, every request passes', () => {
   expect(createTokenCheck(undefined)(undefined)).toBe(true);
 });
 

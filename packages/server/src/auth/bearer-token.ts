@@ -1,5 +1,5 @@
-// The bearer token of HTTP and gRPC. Both are compared as SHA-256 and in constant time, so that timing reveals
-// neither its content nor its length.
+// The bearer token of HTTP and gRPC. SHA-256 digests are compared in constant time, so that timing reveals
+// neither the content nor the length of the token.
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { SynclineError } from '@syncline/kernel';
 import type { Secret } from '../config/secret.js';
@@ -9,7 +9,7 @@ export type TokenCheck = (authorization: string | undefined) => boolean;
 
 const SCHEME = 'bearer ';
 
-/** Without a token everything passes: the configuration allows that on loopback and with mutual TLS. */
+/** If no token is configured, every request passes. The configuration allows that on loopback and with mutual TLS. */
 export function createTokenCheck(token: Secret | undefined): TokenCheck {
   if (token === undefined) return () => true;
   const expected = digest(token.reveal());
@@ -19,7 +19,7 @@ export function createTokenCheck(token: Secret | undefined): TokenCheck {
   };
 }
 
-/** For a call that the check refused, with no token, a wrong one, or another scheme. */
+/** For a request with no token, a wrong token or another scheme. */
 export function tokenError(authorization: string | undefined): SynclineError {
   const what =
     authorization === undefined ? 'a bearer token is required' : 'the bearer token is wrong';

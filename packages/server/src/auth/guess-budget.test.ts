@@ -15,25 +15,25 @@ function budgetAt() {
   return { time, log, budget: new GuessBudget({ clock, logger: recordingLogger(log), limits }) };
 }
 
-test('an address that guessed too often waits, is logged once, and may try again later', () => {
+test('an address with too many wrong guesses is blocked, logged once, and may try again later', () => {
   const { budget, time, log } = budgetAt();
   for (let count = 1; count < GUESSES_MAX; count += 1) budget.failed('resp', '10.0.0.1');
-  expect(budget.isSpent('10.0.0.1')).toBe(false);
+  expect(budget.isBlocked('10.0.0.1')).toBe(false);
   budget.failed('resp', '10.0.0.1');
   budget.failed('http', '::ffff:10.0.0.1');
-  expect(budget.isSpent('10.0.0.1')).toBe(true);
-  expect(budget.isSpent('10.0.0.2')).toBe(false);
+  expect(budget.isBlocked('10.0.0.1')).toBe(true);
+  expect(budget.isBlocked('10.0.0.2')).toBe(false);
   expect(log).toMatchObject([{ level: 'warn', fields: { listener: 'resp', address: '10.0.0.1' } }]);
   time.ms += serverLimits.authGuessRefillMs.value;
-  expect(budget.isSpent('10.0.0.1')).toBe(false);
+  expect(budget.isBlocked('10.0.0.1')).toBe(false);
 });
 
-test('the number of addresses is bounded', () => {
+test('the number of tracked addresses is bounded', () => {
   const { budget } = budgetAt();
   budget.failed('http', '10.1.1.1', GUESSES_MAX);
-  expect(budget.isSpent('10.1.1.1')).toBe(true);
+  expect(budget.isBlocked('10.1.1.1')).toBe(true);
   for (let n = 0; n < serverLimits.authAddressesMax.value; n += 1) budget.failed('http', `a${n}`);
-  expect(budget.isSpent('10.1.1.1')).toBe(false);
+  expect(budget.isBlocked('10.1.1.1')).toBe(false);
 });
 
 test.each([

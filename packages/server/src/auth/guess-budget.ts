@@ -1,9 +1,9 @@
-// Wrong passwords and tokens per address, over all listeners and connections: a delay per answer alone is no limit
-// for a client that opens thousands of connections.
+// Limits wrong passwords and tokens per address, across all listeners and connections: a delay per answer does
+// not stop a client that opens thousands of connections.
 //
-// Each address has a budget of wrong guesses that refills slowly. An address without budget is refused before
-// its password is checked, so further guessing is useless. Other clients at that address are refused too while
-// this lasts. IPv6 addresses are counted by their /64, which is what one customer is usually given.
+// Each address has a budget of wrong guesses that refills slowly. When it is used up, the address is blocked:
+// its requests are refused before the password is checked, including those of other clients at that address.
+// IPv6 addresses are counted by their /64, the usual allocation for one customer.
 import type { Clock, Logger } from '@syncline/kernel';
 import type { LimitWatch } from '../limit-watch.js';
 import { serverLimits } from '../limits.js';
@@ -20,7 +20,7 @@ export interface GuessBudgetDeps {
 }
 
 interface Guesses {
-  /** Fractions refill. */
+  /** Fractional, because the budget refills continuously. */
   used: number;
   atMs: number;
   hasLogged: boolean;
@@ -35,8 +35,8 @@ export class GuessBudget {
     this.#deps = deps;
   }
 
-  /** Whether the address has to wait before it may try again. */
-  isSpent(address: string | undefined): boolean {
+  /** Whether the address must wait before its next attempt. */
+  isBlocked(address: string | undefined): boolean {
     const guesses = this.#byAddress.get(addressBlock(address));
     return guesses !== undefined && this.#refilled(guesses).used > GUESSES_MAX - 1;
   }

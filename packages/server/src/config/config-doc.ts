@@ -7,10 +7,10 @@ import { OTHER_VARIABLES } from './settings-environment.js';
 const HEAD = `# Configuration
 
 Flags override environment variables, which override the TOML file, which overrides the defaults.
-\`syncline config show --origin\` prints every effective value and where it came from. The file
-is the one after \`--config\`, or in \`SYNCLINE_CONFIG\`; without either none is read. Unknown keys and
-unknown \`SYNCLINE_*\` variables are errors; an empty variable counts as not set. In a variable the items
-of a list are separated by commas. Names of files are relative to the working directory.
+\`syncline config show --origin\` prints every effective value and where it came from. The file is
+given by \`--config\` or \`SYNCLINE_CONFIG\`; there is no default file. Unknown keys and unknown
+\`SYNCLINE_*\` variables are errors; an empty variable counts as not set. In a variable, the items of a
+list are separated by commas. File names are relative to the working directory.
 
 \`\`\`toml
 node_id = 2
@@ -44,8 +44,8 @@ ${rows.join('\n')}
 `;
 }
 
-function renderRow({ key, byDefault, env, flag, meta }: SettingEntry): string {
-  const value = byDefault === undefined ? 'not set' : `\`${JSON.stringify(byDefault)}\``;
+function renderRow({ key, defaultValue, env, flag, meta }: SettingEntry): string {
+  const value = defaultValue === undefined ? 'not set' : `\`${JSON.stringify(defaultValue)}\``;
   const names = flag === undefined ? `\`${env}\`` : `\`${env}\`, \`${flag}\``;
   return `| \`${key}\` | ${value} | ${meta.help} | ${meta.allowed} | ${names} |`;
 }
@@ -57,9 +57,9 @@ function renderSecrets(): string {
   return `## Secrets
 
 A secret comes from a file or from the environment, never from a flag, because every user of a machine
-can read the flags of its processes. One line end at the end of the file is dropped; a file that is
-empty then is an error. Beyond loopback a secret needs at least ${SECRET_CHARACTERS_MIN} characters. \`config show\`
-prints the name of the file, or \`***\`.
+can read the flags of its processes. A newline at the end of the file is ignored; an empty file is an
+error. Beyond loopback, the token, the metrics token, the RESP password and the mesh secret must have at
+least ${SECRET_CHARACTERS_MIN} characters. \`config show\` prints the name of the file, or \`***\`.
 
 | secret | setting that names its file | variable that holds it |
 | --- | --- | --- |
@@ -71,7 +71,7 @@ function renderOthers(): string {
   const rows = Object.entries(OTHER_VARIABLES).map(
     ([name, effect]) => `| \`${name}\` | ${effect} |`,
   );
-  return `## Variables of the command line
+  return `## Other variables of the command line
 
 | variable | effect |
 | --- | --- |

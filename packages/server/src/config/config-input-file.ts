@@ -1,4 +1,4 @@
-// Reads a small file that the configuration names, and explains why it cannot be read.
+// Reads a small file named in the configuration. If that fails, the error says why.
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { SynclineError } from '@syncline/kernel';
 import { serverLimits } from '../limits.js';
@@ -38,7 +38,7 @@ export function readInputFile(
   }
 }
 
-/** Does not rely on the file size: a pipe, as from `<(command)`, reports 0, and a device may never end. */
+/** Ignores the reported file size: that of a pipe, as from `<(command)`, is 0, and a device may be endless. */
 function readStart(path: string, bytesMax: number): { bytes: Buffer; mode: number } {
   const file = openSync(path, 'r');
   try {

@@ -67,11 +67,11 @@ test.each(cases)('outside loopback %s with %o is %s', (listener, given, expected
   else expect(check).toThrow(/refusing to listen on 0\.0\.0\.0 without authentication/);
 });
 
-test('only listeners that will be opened count', () => {
+test('only listeners that will be opened are checked', () => {
   checkExposure(configOf('0.0.0.0', { tls, token }), ['http', 'grpc']);
 });
 
-test('beyond loopback a secret has at least 16 characters, and a short one is not shown', () => {
+test('beyond loopback, a secret of fewer than 16 characters is refused, without showing it', () => {
   const check = (host: string, length: number) => () =>
     checkExposure(configOf(host, { tls, token: new Secret('x'.repeat(length)) }), ['http']);
   check('0.0.0.0', 16)();
@@ -82,18 +82,18 @@ test('beyond loopback a secret has at least 16 characters, and a short one is no
   expect(check('0.0.0.0', 15)).not.toThrow(/xxx/);
 });
 
-test('the refusal says what to set, once for each need, and never shows a secret', () => {
+test('the error names each missing setting once, and never shows a secret', () => {
   const check = () => checkExposure(configOf('0.0.0.0', { meshSecret }), ['http', 'grpc', 'resp']);
   expect(check).toThrow(
     'refusing to listen on 0.0.0.0 without authentication: ' +
       'http and grpc need TLS (set tls.cert_file and tls.key_file) and a token (set auth.token_file ' +
       'or SYNCLINE_TOKEN) or client certificates (set tls.ca_file); ' +
-      'resp needs a password (set resp.password_file or SYNCLINE_RESP_PASSWORD). ' +
+      'resp needs a password (set resp.password_file or SYNCLINE_RESP_PASSWORD) or client certificates (set tls.ca_file). ' +
       'Or listen on 127.0.0.1; or, on a closed network, pass --insecure-listen.',
   );
 });
 
-test('a name is resolved first, and refused if any of its addresses is not loopback', async () => {
+test('a host name is resolved, and refused if any of its addresses is not loopback', async () => {
   const resolve = (...addresses: readonly string[]) =>
     resolveListenHost('localhost', async () => addresses.map((address) => ({ address })));
   const config = configOf('localhost', {});
@@ -107,7 +107,7 @@ test('a name is resolved first, and refused if any of its addresses is not loopb
   await expect(failing).rejects.toThrow(/nowhere\.invalid/);
 });
 
-test('insecure_listen opens everything and names what is open at every start', () => {
+test('insecure_listen allows everything, and every start logs which listeners are open', () => {
   const config = { ...configOf('0.0.0.0', { respPassword }), insecureListen: true };
   checkExposure(config, ['http', 'resp'], ['0.0.0.0']);
   expect(exposureWarning(config, ['http', 'resp'], ['0.0.0.0'])).toMatch(/: http on 0\.0\.0\.0/);

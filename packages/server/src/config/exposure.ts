@@ -1,5 +1,5 @@
-// Refuses to listen beyond loopback without authentication: an open port on a network is found
-// within minutes. On loopback everything is allowed, so that the first minute needs no secrets.
+// Refuses to listen beyond loopback without authentication: an open port on a network is found within
+// minutes. On loopback no secrets are needed, so that a first try works without any setup.
 import { lookup } from 'node:dns/promises';
 import { BlockList, isIP } from 'node:net';
 import { SynclineError } from '@syncline/kernel';
@@ -12,7 +12,7 @@ export const SECRET_CHARACTERS_MIN = 16;
 
 /**
  * `listeners` are those that will be opened; a port that no slice uses needs no protection. `addresses` are what the
- * listen host resolves to: a name, `localhost` included, may lead anywhere.
+ * listen host resolves to: any name, even `localhost`, may resolve to other addresses.
  */
 export function checkExposure(
   config: ServerConfig,
@@ -24,7 +24,7 @@ export function checkExposure(
   checkLengths(config);
 }
 
-/** For the log of every start; undefined if there is nothing to warn of. */
+/** Logged at every start; undefined if there is nothing to warn about. */
 export function exposureWarning(
   config: ServerConfig,
   listeners: readonly ListenerName[],
@@ -36,7 +36,7 @@ export function exposureWarning(
   return `insecure_listen is set: ${open.join(', ')} on ${config.listenHost} can be used by anyone who can reach the port. Use this on closed networks only.`;
 }
 
-/** The addresses that a listen host stands for. Rejects with `invalid-argument` for a name that has none. */
+/** The addresses that a listen host resolves to. Rejects with `invalid-argument` if there are none. */
 export async function resolveListenHost(
   host: string,
   resolve: (name: string) => Promise<readonly { readonly address: string }[]> = (name) =>
@@ -60,7 +60,7 @@ function checkAuthentication(config: ServerConfig, listeners: readonly ListenerN
     return what === undefined ? [] : [{ listener, what }];
   });
   if (missing.length === 0) return;
-  // HTTP and gRPC need the same: mention it once.
+  // HTTP and gRPC have the same requirements: mention them once.
   const wants = [...new Set(missing.map(({ what }) => what))].map((what) => {
     const names = missing.filter((one) => one.what === what).map(({ listener }) => listener);
     return `${names.join(' and ')} need${names.length === 1 ? 's' : ''} ${what}`;
@@ -73,8 +73,8 @@ function checkAuthentication(config: ServerConfig, listeners: readonly ListenerN
 }
 
 function checkLengths({ credentials, listenHost }: ServerConfig): void {
-  for (const [name, { what, fileKey, isAskedHere }] of Object.entries(SECRETS)) {
-    if (!isAskedHere) continue;
+  for (const [name, { what, fileKey, authenticatesClients }] of Object.entries(SECRETS)) {
+    if (!authenticatesClients) continue;
     const length = credentials[name as keyof typeof SECRETS]?.reveal().length;
     if (length === undefined || length >= SECRET_CHARACTERS_MIN) continue;
     throw new SynclineError(
@@ -89,13 +89,13 @@ const TLS = 'TLS (set tls.cert_file and tls.key_file)';
 const TOKEN =
   'a token (set auth.token_file or SYNCLINE_TOKEN) or client certificates (set tls.ca_file)';
 
-/** What a listener lacks, as text; undefined if it may be exposed to the network. */
+/** What a listener is missing, as text; undefined if it may be exposed to the network. */
 const NEEDS: Readonly<Record<ListenerName, (config: ServerConfig) => string | undefined>> = {
   http: needsOfRequests,
   grpc: needsOfRequests,
   resp: ({ credentials: { respPassword, tls } }) =>
     respPassword === undefined && tls?.ca === undefined
-      ? 'a password (set resp.password_file or SYNCLINE_RESP_PASSWORD)'
+      ? 'a password (set resp.password_file or SYNCLINE_RESP_PASSWORD) or client certificates (set tls.ca_file)'
       : undefined,
   mesh: ({ credentials: { meshSecret, tls } }) =>
     meshSecret === undefined && tls?.ca === undefined
@@ -104,9 +104,9 @@ const NEEDS: Readonly<Record<ListenerName, (config: ServerConfig) => string | un
 };
 
 function needsOfRequests({ credentials: { tls, token } }: ServerConfig): string | undefined {
-  const isKnown = token !== undefined || tls?.ca !== undefined;
-  if (tls === undefined) return isKnown ? TLS : `${TLS} and ${TOKEN}`;
-  return isKnown ? undefined : TOKEN;
+  const authenticates = token !== undefined || tls?.ca !== undefined;
+  if (tls === undefined) return authenticates ? TLS : `${TLS} and ${TOKEN}`;
+  return authenticates ? undefined : TOKEN;
 }
 
 const loopback = new BlockList();

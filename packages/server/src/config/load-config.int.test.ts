@@ -39,7 +39,7 @@ function tlsOf(cert: string, key: string, ca?: string) {
   return loadConfig({ environment });
 }
 
-test('a token is read from its file without the line end, and is shown nowhere', () => {
+test('a token is read from its file without the trailing newline, and is never shown', () => {
   const file = write('token', 's3cret-token\n');
   const { config, warnings } = loadConfig({ environment: { SYNCLINE_TOKEN_FILE: file } });
   expect(config.credentials.token?.reveal()).toBe('s3cret-token');
@@ -47,21 +47,21 @@ test('a token is read from its file without the line end, and is shown nowhere',
   expect(`${inspect(config, { depth: 9 })}${JSON.stringify(config)}`).not.toContain('s3cret');
 });
 
-test('a variable with the secret wins over the file that the TOML names', () => {
+test('a variable that holds the secret overrides the file named in the TOML file', () => {
   const token = write('weaker', 'from-file');
   const file = write('a.toml', `[auth]\ntoken_file = "${token}"`);
   const { config } = loadConfig({ file, environment: { SYNCLINE_TOKEN: 'from-variable' } });
   expect(config.credentials.token?.reveal()).toBe('from-variable');
 });
 
-test('both variables of one secret are refused, without showing it', () => {
+test('setting both variables of one secret is refused, without showing it', () => {
   const environment = { SYNCLINE_TOKEN: 's3cret', SYNCLINE_TOKEN_FILE: write('both', 'x') };
   expect(() => loadConfig({ environment })).toThrow(
     'SYNCLINE_TOKEN and SYNCLINE_TOKEN_FILE are both set. Unset one.',
   );
 });
 
-test('a secret that every user can read is a warning', () => {
+test('a secret file that every user can read causes a warning', () => {
   const file = write('open-token', 'abc', 0o644);
   const { warnings } = loadConfig({ environment: { SYNCLINE_TOKEN_FILE: file } });
   expect(warnings).toEqual([
@@ -69,7 +69,7 @@ test('a secret that every user can read is a warning', () => {
   ]);
 });
 
-test('secrets that cannot be used are refused and not shown', () => {
+test('unusable secrets are refused, without showing them', () => {
   const refusal = (file: string) => () =>
     loadConfig({ environment: { SYNCLINE_MESH_SECRET_FILE: file } });
   expect(refusal(write('empty', '\n'))).toThrow(
@@ -85,7 +85,7 @@ test('secrets that cannot be used are refused and not shown', () => {
   expect(refusal(directory)).toThrow(/cannot read .* \(it is a directory\)/);
 });
 
-test('a secret may be as long as its limit, and not one byte longer', () => {
+test('a secret may be exactly as long as the limit', () => {
   const bytesMax = serverLimits.secretFileBytesMax.value;
   const load = (text: string) =>
     loadConfig({ environment: { SYNCLINE_TOKEN_FILE: write('long', text) } }).config.credentials
@@ -94,7 +94,7 @@ test('a secret may be as long as its limit, and not one byte longer', () => {
   expect(() => load('x'.repeat(bytesMax + 1))).toThrow('larger than 4096 bytes');
 });
 
-test('a certificate with its key, and an authority for client certificates', () => {
+test('a certificate, its key and a CA for client certificates are loaded', () => {
   expect(tlsOf('node.pem', 'node.key').config.credentials.tls).toMatchObject({
     cert: expect.stringContaining('BEGIN CERTIFICATE'),
     key: expect.stringContaining('PRIVATE KEY'),
@@ -103,7 +103,7 @@ test('a certificate with its key, and an authority for client certificates', () 
   expect(tlsOf('node.pem', 'node.key', 'other.pem').config.credentials.tls?.ca).toContain('BEGIN');
 });
 
-test('TLS files that cannot work are refused by setting, file and reason', () => {
+test('unusable TLS files are refused with the setting, the file and the reason', () => {
   write('text.pem', 'hello');
   mkdirSync(at('folder'));
   const refused: readonly (readonly [Parameters<typeof tlsOf>, string, string])[] = [
@@ -129,7 +129,7 @@ function refusalOf(load: () => unknown): string {
   }
 }
 
-test('a key that every user can read is a warning', () => {
+test('a private key that every user can read causes a warning', () => {
   chmodSync(at('other.key'), 0o644);
   const key = at('other.key');
   expect(tlsOf('other.pem', 'other.key').warnings).toEqual([
@@ -137,7 +137,7 @@ test('a key that every user can read is a warning', () => {
   ]);
 });
 
-test('the configuration file is named by the flag or by its variable', () => {
+test('the configuration file is given by the flag or by its variable', () => {
   const file = write('b.toml', 'node_id = 7');
   expect(loadConfig({ file, environment: {} }).config.nodeId).toBe(7);
   expect(loadConfig({ environment: { SYNCLINE_CONFIG: file } }).config.nodeId).toBe(7);

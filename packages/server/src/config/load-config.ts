@@ -1,5 +1,5 @@
-// From the outside world to a ServerConfig: reads the file that is named, resolves the settings, then
-// reads the credentials that they name.
+// Loads a ServerConfig: reads the configuration file, resolves the settings, then reads the credentials
+// that they name.
 import { readInputFile } from './config-input-file.js';
 import { type FlagValue, type ResolvedSettings, resolveSettings } from './resolve-settings.js';
 import type { ResolvedList } from './resolved-setting.js';
@@ -21,7 +21,7 @@ export interface LoadedConfig {
   readonly config: ServerConfig;
   /** Every setting with its origin. */
   readonly list: ResolvedList;
-  /** For the operator: what works but should be fixed. */
+  /** For the operator: things that work but should be fixed. */
   readonly warnings: readonly string[];
 }
 

@@ -1,9 +1,9 @@
-// The known name that a mistyped one was probably meant to be.
+// Suggests the known name that a mistyped one probably stands for.
 //
-// A known name of which whole words are missing comes first: `auth.token` for `auth.token_file`, `port`
-// for `http.port`. Else the distance decides: inserted, removed, replaced and swapped neighbouring
-// letters. If it exceeds a third of the name's length, a suggestion would mislead, and none is made. A prefix
-// that all names share, such as `--`, is ignored.
+// Names with missing words match first: `auth.token` is `auth.token_file`, `port` is `http.port`. Otherwise
+// the edit distance decides: inserted, removed, replaced and swapped adjacent letters. Above a third of the
+// name's length a suggestion would be misleading, so none is made. A prefix that all names share, such as
+// `--`, is ignored.
 
 export function nearestName(name: string, known: Iterable<string>): string | undefined {
   const names = [...known];

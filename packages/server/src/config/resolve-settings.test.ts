@@ -22,7 +22,7 @@ function resolve(given: Given) {
   return resolveSettings(sourcesOf(given));
 }
 
-test('nothing given: the defaults, on loopback', () => {
+test('without any source, the defaults apply and the server listens on loopback', () => {
   const { settings } = resolve({});
   expect(settings).toMatchObject({
     nodeId: 1,
@@ -36,7 +36,7 @@ test('nothing given: the defaults, on loopback', () => {
   });
 });
 
-test('flags over environment over file over defaults, and each value knows its origin', () => {
+test('flags override the environment, which overrides the file, which overrides the defaults, and each value has its origin', () => {
   const sources = {
     flag: { flags: { 'http.port': '4' } },
     environment: { environment: { SYNCLINE_HTTP_PORT: '3' } },
@@ -58,7 +58,7 @@ test('an empty variable counts as not set', () => {
   expect(resolve({ environment: { SYNCLINE_HTTP_PORT: '' } }).settings.http.port).toBe(7400);
 });
 
-test('peers come from a list, a comma separated variable or a repeated flag', () => {
+test('peers come from a list, a comma-separated variable or a repeated flag', () => {
   const peers = [
     { nodeId: 2, host: 'b', port: 7403 },
     { nodeId: 3, host: 'c', port: 7403 },
@@ -71,12 +71,12 @@ test('peers come from a list, a comma separated variable or a repeated flag', ()
   }
 });
 
-test('this node is skipped in the list of peers', () => {
+test("this node's own entry in the list of peers is skipped", () => {
   const flags = { node_id: '2', 'mesh.peers': ['1@a:7403', '2@b:7403'] };
   expect(resolve({ flags }).settings.mesh.peers.map(({ nodeId }) => nodeId)).toEqual([1]);
 });
 
-test('memory and a directory: the stronger source wins', () => {
+test('if both memory and a directory are set, the source with precedence wins', () => {
   const file = 'data_dir = "/var/lib/syncline"';
   expect(resolve({ file, flags: { memory: true } }).settings.memory).toBe(true);
   const over = resolve({ file: 'memory = true', flags: { data_dir: '/data' } }).settings;
@@ -127,7 +127,7 @@ const WRONG: readonly Given[] = [
   { file: 'node_id = 1\nnode_id = 2' },
 ];
 
-test('an error is one line that names key, value, origin and what is allowed', async () => {
+test('an error is one line with the key, the value, its origin and the allowed values', async () => {
   const lines = WRONG.map((given) => `${describe(given)}\n  ${refusal(given)}\n`);
   await expect(lines.join('\n')).toMatchFileSnapshot('../../testdata/config-errors.txt');
 });
@@ -160,7 +160,7 @@ function describe({ flags = {}, environment = {}, file }: Given): string {
   return parts.join(', ');
 }
 
-test("a pod's service variables are not settings, other unknown names still are errors", () => {
+test('the service variables of a pod are ignored, but other unknown names are errors', () => {
   const environment = {
     SYNCLINE_SERVICE_HOST: '10.0.0.1',
     SYNCLINE_SERVICE_PORT: '7400',

@@ -1,14 +1,14 @@
-// Merges the sources (flags over environment over file over defaults), checks every value, and records where
-// each came from. Pure: texts in, settings out.
+// Merges the sources (flags override the environment, which overrides the file, which overrides the defaults),
+// checks every value, and records where each came from. It does no I/O.
 import { assert } from '@syncline/kernel';
-import { type ResolvedList, type ResolvedSetting, wrongValueError } from './resolved-setting.js';
+import { invalidValueError, type ResolvedList, type ResolvedSetting } from './resolved-setting.js';
 import { SETTING_LIST, type SettingEntry } from './setting-list.js';
-import { checkTogether, chooseDataPlace } from './setting-rules.js';
+import { checkCombinations, chooseDataLocation } from './setting-rules.js';
 import { type Environment, parseSettingsEnvironment } from './settings-environment.js';
 import { parseSettingsFile } from './settings-file.js';
 import { type ServerSettings, settingsSchema } from './settings-schema.js';
 
-/** A text, the texts of a repeated flag, or `true` for a flag without a value. */
+/** A string, the strings of a repeated flag, or `true` for a flag without a value. */
 export type FlagValue = string | readonly string[] | true;
 
 export interface SettingSources {
@@ -38,11 +38,11 @@ export function resolveSettings(sources: SettingSources): ResolvedSettings {
     }
     if (file !== undefined && fromFile?.has(key))
       return { entry, value: fromFile.get(key), origin: { kind: 'file', file: file.name } };
-    return { entry, value: entry.byDefault, origin: { kind: 'default' } };
+    return { entry, value: entry.defaultValue, origin: { kind: 'default' } };
   });
-  const list = chooseDataPlace(found);
+  const list = chooseDataLocation(found);
   const settings = check(list);
-  checkTogether(settings, list);
+  checkCombinations(settings, list);
   return { settings: withoutSelf(settings), list };
 }
 
@@ -58,13 +58,13 @@ function check(list: ResolvedList): ServerSettings {
   assert(setting !== undefined, 'only the value of a setting can be wrong');
   const { value } = setting;
   const item = path[setting.entry.path.length];
-  throw wrongValueError(
+  throw invalidValueError(
     setting,
     Array.isArray(value) && typeof item === 'number' ? value[item] : value,
   );
 }
 
-/** The value of `http.port` under `http` and `port`, as the schema wants it. */
+/** Converts the flat list to nested objects, as the schema expects: `http.port` becomes `{ http: { port } }`. */
 function nest(list: ResolvedList): Record<string, unknown> {
   const root: Record<string, unknown> = {};
   for (const { entry, value } of list) {
@@ -78,7 +78,7 @@ function nest(list: ResolvedList): Record<string, unknown> {
   return root;
 }
 
-/** One list of peers may serve all nodes; this node does not dial itself. */
+/** All nodes may use the same list of peers, so this node's own entry is removed. */
 function withoutSelf(settings: ServerSettings): ServerSettings {
   const peers = settings.mesh.peers.filter((peer) => peer.nodeId !== settings.nodeId);
   return { ...settings, mesh: { ...settings.mesh, peers } };

@@ -1,11 +1,11 @@
-// One setting with its value and where that came from, and how an error about it reads.
+// A setting with its value and origin, and the error for an invalid value.
 import { assert, SynclineError } from '@syncline/kernel';
 import type { SettingEntry } from './setting-list.js';
 import { describeOrigin, type SettingOrigin } from './setting-origin.js';
 
 export interface ResolvedSetting {
   readonly entry: SettingEntry;
-  /** As written, before parsing; undefined when nothing is set. */
+  /** As given, before parsing; undefined if it is not set. */
   readonly value: unknown;
   readonly origin: SettingOrigin;
 }
@@ -18,11 +18,11 @@ export function findSetting(list: ResolvedList, key: string): ResolvedSetting {
   return setting;
 }
 
-/** `wrong` is the part at fault: the value itself, or one item of a list. */
-export function wrongValueError(setting: ResolvedSetting, wrong: unknown): SynclineError {
+/** `wrong` is the invalid part: the value itself, or one item of a list. */
+export function invalidValueError(setting: ResolvedSetting, wrong: unknown): SynclineError {
   const { key, meta } = setting.entry;
   const origin = describeOrigin(setting.origin);
-  const verb = wrong === setting.value ? 'is' : 'holds';
+  const verb = wrong === setting.value ? 'is' : 'contains';
   return new SynclineError(
     'invalid-argument',
     `${key} ${verb} ${JSON.stringify(wrong)} (from ${origin}); expected ${meta.allowed}.`,

@@ -1,15 +1,15 @@
-// The secrets and where each may come from: the file that a setting names, or a variable that holds
-// the secret itself. Never a flag, because every user of the machine can read those.
+// The secrets and where each may come from: a file named by a setting, or a variable that holds the secret
+// itself. Never a flag, because every user of the machine can read flags.
 
 export interface SecretSource {
-  /** For people: `the bearer token`. */
+  /** Used in messages: `the bearer token`. */
   readonly what: string;
   /** The variable that holds the secret itself. */
   readonly env: string;
   /** The setting that names its file. */
   readonly fileKey: string;
-  /** Whether clients authenticate to us with it. A secret that we send to others is theirs to judge. */
-  readonly isAskedHere: boolean;
+  /** Whether clients use it to authenticate to this server. Only those secrets have a minimum length. */
+  readonly authenticatesClients: boolean;
 }
 
 export const SECRETS = {
@@ -17,37 +17,37 @@ export const SECRETS = {
     what: 'the bearer token',
     env: 'SYNCLINE_TOKEN',
     fileKey: 'auth.token_file',
-    isAskedHere: true,
+    authenticatesClients: true,
   },
   metricsToken: {
     what: 'the metrics token',
     env: 'SYNCLINE_METRICS_TOKEN',
     fileKey: 'auth.metrics_token_file',
-    isAskedHere: true,
+    authenticatesClients: true,
   },
   respPassword: {
     what: 'the RESP password',
     env: 'SYNCLINE_RESP_PASSWORD',
     fileKey: 'resp.password_file',
-    isAskedHere: true,
+    authenticatesClients: true,
   },
   meshSecret: {
     what: 'the mesh secret',
     env: 'SYNCLINE_MESH_SECRET',
     fileKey: 'mesh.secret_file',
-    isAskedHere: true,
+    authenticatesClients: true,
   },
   fairRedisPassword: {
     what: 'the Redis password',
     env: 'SYNCLINE_FAIR_REDIS_PASSWORD',
     fileKey: 'fair.redis.password_file',
-    isAskedHere: false,
+    authenticatesClients: false,
   },
   jobsPostgresUrl: {
     what: 'the PostgreSQL URL',
     env: 'SYNCLINE_JOBS_POSTGRES_URL',
     fileKey: 'jobs.postgres.url_file',
-    isAskedHere: false,
+    authenticatesClients: false,
   },
 } as const satisfies Readonly<Record<string, SecretSource>>;
 

@@ -1,5 +1,4 @@
-// Reads one secret from the file that its setting names or from its variable. Errors name the place
-// and never the value.
+// Reads a secret from its file or from its variable. Errors name the file or variable, never the value.
 import { SynclineError } from '@syncline/kernel';
 import { serverLimits } from '../limits.js';
 import { readInputFile } from './config-input-file.js';
@@ -32,17 +31,17 @@ export function readSecret(
   const what = `${source.fileKey} (from ${describeOrigin(setting.origin)})`;
   const file = readInputFile(path, what, serverLimits.secretFileBytesMax.value);
   const secret = checkSecret(file.text.replace(/\r?\n$/, ''), source, path);
-  const warning = `${path} holds ${source.what} and every user can read it. Run: chmod 600 ${path}`;
+  const warning = `${path} contains ${source.what} and every user can read it. Run: chmod 600 ${path}`;
   return { secret, warnings: file.isWorldReadable ? [warning] : [] };
 }
 
-/** Printable ASCII without blanks: the only form that a header, AUTH and a shell all pass on unchanged. */
+/** Printable ASCII without spaces: the only form that a header, AUTH and a shell all pass on unchanged. */
 function checkSecret(text: string, source: SecretSource, place: string): Secret {
-  if (text === '') throw invalid(source, `${place} is empty. It must hold ${source.what}.`);
+  if (text === '') throw invalid(source, `${place} is empty. It must contain ${source.what}.`);
   if (!/^[!-~]+$/.test(text))
     throw invalid(
       source,
-      `${source.what} in ${place} contains blanks, line breaks or non-ASCII characters. Use a string like the output of "openssl rand -hex 32".`,
+      `${source.what} in ${place} contains spaces, line breaks or non-ASCII characters. Use a string like the output of "openssl rand -hex 32".`,
     );
   return new Secret(text);
 }

@@ -1,5 +1,5 @@
-// A value that must not reach a log, an error or a screen. It prints as `***` wherever it is converted to text
-// by accident; only `reveal` returns it.
+// A value that must not end up in a log, an error or on a screen. Converted to text it is `***`; only `reveal`
+// returns the value.
 import { inspect } from 'node:util';
 
 const HIDDEN = '***';

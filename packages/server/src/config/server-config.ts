@@ -1,13 +1,12 @@
-// What the server is started with: the settings, and the credentials that the settings name, read
-// from their files or the environment.
+// The configuration of a server: the settings, and the credentials that were read from files or the environment.
 import type { Secret } from './secret.js';
 import type { ServerSettings } from './settings-schema.js';
 
-/** PEM texts, checked to be readable and to belong together. */
+/** PEM texts. The certificate and the key are known to match. */
 export interface TlsCredentials {
   readonly cert: string;
   readonly key: string;
-  /** With it, clients must show a certificate that one of these authorities has signed. */
+  /** If set, clients must present a certificate signed by one of these authorities. */
   readonly ca: string | undefined;
 }
 
@@ -15,7 +14,7 @@ export interface ServerCredentials {
   readonly tls: TlsCredentials | undefined;
   /** Bearer token of gRPC and HTTP. */
   readonly token: Secret | undefined;
-  /** Opens /metrics alone. */
+  /** Gives access to /metrics only. */
   readonly metricsToken?: Secret | undefined;
   readonly respPassword: Secret | undefined;
   readonly meshSecret: Secret | undefined;

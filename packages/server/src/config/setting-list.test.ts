@@ -3,13 +3,13 @@ import { SECRET_LIST } from './secret-list.js';
 import { SETTING_LIST } from './setting-list.js';
 import { settingsSchema } from './settings-schema.js';
 
-test('key, variable and flag follow from the place in the schema', () => {
+test('key, variable and flag follow from the position in the schema', () => {
   const entry = SETTING_LIST.find(({ key }) => key === 'http.port');
   expect(entry).toMatchObject({
     path: ['http', 'port'],
     env: 'SYNCLINE_HTTP_PORT',
     flag: '--http-port',
-    byDefault: 7400,
+    defaultValue: 7400,
   });
   expect(SETTING_LIST.map(({ key }) => key)).toContain('tls.cert_file');
 });
@@ -21,7 +21,7 @@ test('no two settings or secrets share a key, a variable or a flag', () => {
   for (const names of [flags, variables, keys]) expect(new Set(names).size).toBe(names.length);
 });
 
-test('every default is a value that the schema allows, and every help is a sentence', () => {
+test('every default is valid, and every help text is a sentence', () => {
   const sections = {
     http: {},
     grpc: {},

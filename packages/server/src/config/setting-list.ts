@@ -1,5 +1,5 @@
-// The settings as a flat list, made from the schema: for each its key, its environment variable, its
-// flag, its default. Code that reads, checks, shows or documents settings uses this list.
+// The settings as a flat list derived from the schema, each with its key, environment variable, flag and
+// default. All code that reads, checks, shows or documents settings uses this list.
 
 import { assert } from '@syncline/kernel';
 import { z } from 'zod';
@@ -15,8 +15,8 @@ export interface SettingEntry {
   readonly env: string;
   /** As on the command line, without its argument: `--http-port`. */
   readonly flag: string | undefined;
-  /** Undefined when nothing is set by default. */
-  readonly byDefault: unknown;
+  /** Undefined if there is no default. */
+  readonly defaultValue: unknown;
   readonly meta: SettingMeta;
 }
 
@@ -41,7 +41,7 @@ function entryOf(schema: z.core.$ZodType, path: readonly string[]): SettingEntry
     path,
     env: meta.env ?? `SYNCLINE_${key.replaceAll('.', '_').toUpperCase()}`,
     flag: meta.flag?.split(' ')[0],
-    byDefault: schema instanceof z.ZodDefault ? schema.def.defaultValue : undefined,
+    defaultValue: schema instanceof z.ZodDefault ? schema.def.defaultValue : undefined,
     meta,
   };
 }

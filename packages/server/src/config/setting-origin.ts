@@ -1,4 +1,4 @@
-// Where a value came from. Later kinds win over earlier ones.
+// Where a value came from. Later kinds override earlier ones.
 import { unreachable } from '@syncline/kernel';
 
 export type SettingOrigin =
@@ -14,7 +14,7 @@ const RANK: Readonly<Record<SettingOrigin['kind'], number>> = {
   flag: 3,
 };
 
-/** Above 0 when `a` wins over `b`, 0 when neither does. */
+/** Positive if `a` overrides `b`, 0 if both have the same rank. */
 export function compareOrigins(a: SettingOrigin, b: SettingOrigin): number {
   return RANK[a.kind] - RANK[b.kind];
 }

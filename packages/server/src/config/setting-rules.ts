@@ -5,11 +5,11 @@ import { compareOrigins, describeOrigin } from './setting-origin.js';
 import type { ServerSettings } from './settings-schema.js';
 
 /**
- * `memory` and `data_dir` exclude each other. Across sources the stronger one wins: `--memory`
- * overrides a directory in the file, and `--data-dir` a `memory = true`. Within one source it is
- * an error.
+ * `memory` and `data_dir` exclude each other. If they come from different sources, the one with precedence
+ * wins: `--memory` overrides a directory in the file, and `--data-dir` overrides `memory = true`. Both from
+ * the same source are an error.
  */
-export function chooseDataPlace(list: ResolvedList): ResolvedList {
+export function chooseDataLocation(list: ResolvedList): ResolvedList {
   const memory = findSetting(list, 'memory');
   const dataDir = findSetting(list, 'data_dir');
   if (memory.value !== true || dataDir.origin.kind === 'default') return list;
@@ -22,11 +22,11 @@ export function chooseDataPlace(list: ResolvedList): ResolvedList {
     );
   }
   const loser = winner > 0 ? dataDir : memory;
-  const reset = { ...loser, value: loser.entry.byDefault, origin: { kind: 'default' } as const };
+  const reset = { ...loser, value: loser.entry.defaultValue, origin: { kind: 'default' } as const };
   return list.map((setting) => (setting === loser ? reset : setting));
 }
 
-export function checkTogether(settings: ServerSettings, list: ResolvedList): void {
+export function checkCombinations(settings: ServerSettings, list: ResolvedList): void {
   checkTls(settings);
   checkFairStore(settings, list);
   checkJobStore(settings, list);

@@ -1,8 +1,8 @@
-// How one setting is declared: a zod schema for its value, with its documentation beside it.
+// The declaration of a setting: a zod schema for its value, together with its documentation.
 //
-// The declaration is the single source. Its place in the schema gives the TOML key and the name of
-// the environment variable; default, range, help and flag are declared here; docs/CONFIG.md, `config show`,
-// the flags of `serve` and every error text are made from it.
+// It is the single source of truth. The TOML key and the environment variable follow from its position in the
+// schema; default, range, help and flag are part of it; and docs/CONFIG.md, `config show`, the flags of `serve`
+// and every error message are generated from it.
 import { z } from 'zod';
 import { DURATION } from './duration.js';
 
@@ -11,16 +11,16 @@ export interface SettingDescription {
   readonly help: string;
   /** The flag of `serve` in commander's notation, if it has one: `--http-port <port>`. */
   readonly flag?: string;
-  /** The environment variable, where it is not derived from the key. */
+  /** The environment variable, if it is not the one derived from the key. */
   readonly env?: string;
 }
 
 export interface SettingMeta extends SettingDescription {
-  /** What is allowed, in words that end an error: `an integer from 0 to 65535`. */
+  /** The allowed values, as the end of an error message: `an integer from 0 to 65535`. */
   readonly allowed: string;
-  /** From the text of a flag or variable to a value for the schema, which then checks it. */
+  /** Converts the text of a flag or variable to a value, which the schema then checks. */
   readonly parse: (text: string) => unknown;
-  /** A list is separated by commas in a variable, and its flag may be repeated. */
+  /** The items of a list are separated by commas in a variable; as a flag, it may be repeated. */
   readonly isList: boolean;
 }
 
@@ -46,10 +46,10 @@ export function portSetting(port: number, description: SettingDescription) {
   return integerSetting({ min: 0, max: 65_535, default: port }, description);
 }
 
-export function booleanSetting(byDefault: boolean, description: SettingDescription) {
+export function booleanSetting(defaultValue: boolean, description: SettingDescription) {
   return z
     .boolean()
-    .default(byDefault)
+    .default(defaultValue)
     .register(settingMeta, {
       ...description,
       allowed: 'true or false',
@@ -58,11 +58,11 @@ export function booleanSetting(byDefault: boolean, description: SettingDescripti
     });
 }
 
-export function textSetting(byDefault: string, description: SettingDescription) {
+export function textSetting(defaultValue: string, description: SettingDescription) {
   return z
     .string()
     .min(1)
-    .default(byDefault)
+    .default(defaultValue)
     .register(settingMeta, {
       ...description,
       allowed: 'a non-empty string',
@@ -73,10 +73,10 @@ export function textSetting(byDefault: string, description: SettingDescription) 
 
 export function choiceSetting<const T extends readonly [string, ...string[]]>(
   choices: T,
-  byDefault: T[number],
+  defaultValue: T[number],
   description: SettingDescription,
 ) {
-  const schema = z.enum(choices).default(byDefault as z.util.NoUndefined<T[number]>);
+  const schema = z.enum(choices).default(defaultValue as z.util.NoUndefined<T[number]>);
   return schema.register(settingMeta, {
     ...description,
     allowed: `one of ${choices.join(', ')}`,
@@ -85,12 +85,12 @@ export function choiceSetting<const T extends readonly [string, ...string[]]>(
   });
 }
 
-/** A text that `parseDuration` reads. */
-export function durationSetting(byDefault: string, description: SettingDescription) {
+/** A duration in the format of `parseDuration`. */
+export function durationSetting(defaultValue: string, description: SettingDescription) {
   return z
     .string()
     .regex(DURATION)
-    .default(byDefault)
+    .default(defaultValue)
     .register(settingMeta, {
       ...description,
       allowed: 'an integer with s, min, h or d, such as 90s or 7d; or never',
@@ -99,7 +99,7 @@ export function durationSetting(byDefault: string, description: SettingDescripti
     });
 }
 
-/** A text, or nothing. */
+/** A string that may be left unset. */
 export function optionalTextSetting(
   description: SettingDescription & { readonly allowed: string },
 ) {
@@ -110,7 +110,7 @@ export function optionalTextSetting(
     .register(settingMeta, { ...description, parse: (text) => text, isList: false });
 }
 
-/** The name of a file, or nothing. */
+/** A file name that may be left unset. */
 export function fileSetting(description: SettingDescription) {
   return z
     .string()

@@ -1,5 +1,5 @@
-// From SYNCLINE_* variables to the values of settings by key. A variable that nothing reads is an
-// error like an unknown key in the file, for the same reason. An empty one counts as not set.
+// Reads settings from SYNCLINE_* variables. An unknown variable is an error, like an unknown key in the file.
+// An empty one counts as not set.
 import { SynclineError } from '@syncline/kernel';
 import { suggestion } from './nearest-name.js';
 import { SECRET_LIST } from './secret-list.js';
@@ -27,14 +27,14 @@ export function parseSettingsEnvironment(environment: Environment): ReadonlyMap<
 }
 
 /**
- * Kubernetes gives every pod variables of the services beside it: a service named `syncline` makes
+ * Kubernetes sets variables for every service of a pod's namespace: for a service named `syncline` these are
  * SYNCLINE_SERVICE_HOST, SYNCLINE_PORT_7400_TCP_ADDR and so on, and SYNCLINE_PORT=tcp://10.0.0.1:7400.
  */
 const SERVICE_VARIABLE =
   /^SYNCLINE(_[A-Z0-9_]+)?_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$/;
 const SERVICE_ADDRESS = /^(tcp|udp|sctp):\/\//;
 
-/** A service named `syncline-http` would otherwise set the port of HTTP to a URL. */
+/** Otherwise a service named `syncline-http` would set the HTTP port to a URL. */
 function isServiceVariable(name: string, value: string | undefined): boolean {
   return (
     SERVICE_VARIABLE.test(name) || (name.endsWith('_PORT') && SERVICE_ADDRESS.test(value ?? ''))

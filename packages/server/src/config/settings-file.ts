@@ -1,5 +1,5 @@
-// From the text of a TOML file to the values of settings by key. Only names are checked here: an
-// unknown key is an error, because a mistyped limit that is silently ignored is found too late.
+// Reads settings from the text of a TOML file. Only names are checked here: an unknown key is an error, because
+// a mistyped limit that is silently ignored would be noticed too late.
 import { SynclineError } from '@syncline/kernel';
 import { parse, TomlError } from 'smol-toml';
 import { suggestion } from './nearest-name.js';
@@ -11,7 +11,7 @@ const SECTIONS: ReadonlySet<string> = new Set(
   [...KEYS].filter((key) => key.includes('.')).map((key) => key.slice(0, key.lastIndexOf('.'))),
 );
 
-/** No setting is nested nearly as deep. Deeper nesting could exhaust the stack of code that traverses it. */
+/** Far deeper than any setting. Nesting beyond it could exhaust the stack of code that traverses it. */
 const DEPTH_MAX = 16;
 
 export function parseSettingsFile(text: string, file: string): ReadonlyMap<string, unknown> {

@@ -1,5 +1,5 @@
-// Reads the TLS files that the settings name and checks that they can be used, so that a wrong file is a
-// startup error that names it, and not a TLS alert for the first client.
+// Reads the TLS files and checks that they are usable, so that a wrong file is a startup error that names it
+// rather than a TLS alert for the first client.
 import { SynclineError } from '@syncline/kernel';
 import { checkTlsMaterial } from '@syncline/kernel/node';
 import { readInputFile } from './config-input-file.js';
@@ -42,7 +42,7 @@ function readPem(list: ResolvedList, key: string): PemFile | undefined {
 
 type PemFiles = Readonly<Record<'cert' | 'key' | 'ca', PemFile | undefined>>;
 
-/** The check only sees the content; the operator needs to know the file and the setting. */
+/** The check only sees the content; this adds the file and the setting. */
 function nameFile(thrown: unknown, files: PemFiles): unknown {
   if (!(thrown instanceof SynclineError)) return thrown;
   const { field } = thrown.details;

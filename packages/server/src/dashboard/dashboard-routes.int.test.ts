@@ -90,7 +90,7 @@ test('every route below /api is described, and nothing else', async () => {
   expect(registered.length).toBeGreaterThan(10);
 });
 
-test('answers are as described', async () => {
+test('responses match their description', async () => {
   await using store = createRemoteJobStore({ address: `127.0.0.1:${server.port('grpc')}` });
   const { job } = await store.createJob({ jobId: 'a', numTasks: 2, expectedTags: ['x'] });
   const task = { jobId: 'a', incarnation: job.incarnation, taskId: 0 };
@@ -142,7 +142,7 @@ test.each([
   expect(((await response.json()) as { readonly detail: string }).detail).toMatch(words);
 });
 
-test('a job that does not exist is 404, not a stream that breaks off', async () => {
+test('a job that does not exist is answered with 404 instead of a stream that breaks off', async () => {
   const response = await fetch(`${url}/api/live?view=job&job=none`);
   expect(response.status).toBe(404);
 });
@@ -162,7 +162,7 @@ test.each([
   expect(((await response.json()) as { readonly detail: string }).detail).toMatch(words);
 });
 
-test('the most throttled callers are those that instances report, added up', async () => {
+test('reports of throttled callers are summed over all instances', async () => {
   const report = (instance: string, key: string, throttledPerSecond: number) =>
     fetch(`${url}/api/fair/callers`, {
       method: 'PUT',

@@ -1,6 +1,6 @@
-// The routes of the page: its files, its data as one event stream per page, and the description of the API.
+// The routes of the dashboard: its files, one event stream per open page, and the description of the API.
 //
-//   GET /api/live?view=NAME&…    events: `part` (the whole picture, in parts), then `delta`
+//   GET /api/live?view=NAME&…    events: `part` (the full state of the view, in parts), then `delta`
 //   GET /api/openapi.json        every route below /api
 import { type Clock, SynclineError } from '@syncline/kernel';
 import { z } from 'zod';
@@ -30,7 +30,7 @@ interface NamedSlice {
   readonly running: RunningSlice;
 }
 
-/** `apiRoutes` are the other routes, for the description. */
+/** `apiRoutes` are the other routes, which the description includes. */
 export function dashboardRoutes(
   deps: DashboardDeps,
   slices: readonly NamedSlice[],
@@ -55,7 +55,7 @@ export function dashboardRoutes(
   const live: ServerRoute = {
     method: 'GET',
     path: '/api/live',
-    access: 'work',
+    access: 'slice',
     handle: (request) => openLive({ hub, views, rates }, request),
     doc: {
       summary: 'The data of one open dashboard page, as server-sent events.',
@@ -78,7 +78,7 @@ export function dashboardRoutes(
       },
     },
   };
-  let description: ReturnType<typeof describeApi> | undefined; // takes a while, and few ask for it
+  let description: ReturnType<typeof describeApi> | undefined; // built on the first request: it is slow and rarely used
   const openapi: ServerRoute = {
     method: 'GET',
     path: '/api/openapi.json',
@@ -108,7 +108,7 @@ async function openLive(
   refuseUnknown(query, ['view', ...view.parameters]);
   query.sort();
   const iterator = await hub.open(query.toString(), () => view.open(query, { rates }));
-  // Not only when the events end: a HEAD request never reads them.
+  // The end of the events is not enough: a HEAD request never reads them.
   const leave = (): void => void iterator.return?.();
   if (signal.aborted) leave();
   else signal.addEventListener('abort', leave, { once: true });

@@ -49,7 +49,7 @@ async function next(page: AsyncIterator<ServerSentEvent>): Promise<unknown> {
   return event === 'part' ? data.body : data.deltas;
 }
 
-test('a page gets the picture in parts, then each change once, and a confirmation every second', () =>
+test('a page gets the full state in parts, then each change once, and an event at least every second', () =>
   runInSimulation('parts', async ({ clock }) => {
     const source = new HandSource();
     const hub = new LiveHub({ clock, limitReached: () => undefined });
@@ -67,7 +67,7 @@ test('a page gets the picture in parts, then each change once, and a confirmatio
     await page.return?.();
   }));
 
-test('a slow page gets what it missed together; one that missed too much reads the picture again', () =>
+test('a slow page gets all missed changes in one event; one that missed too many gets the full state again', () =>
   runInSimulation('slow', async ({ clock }) => {
     const source = new HandSource();
     const hub = new LiveHub({ clock, limitReached: () => undefined });
@@ -86,7 +86,7 @@ test('a slow page gets what it missed together; one that missed too much reads t
     await page.return?.();
   }));
 
-test('what changes between two parts follows as a delta', () =>
+test('a change between two parts follows as a delta', () =>
   runInSimulation('between', async ({ clock }) => {
     const source = new HandSource();
     const hub = new LiveHub({ clock, limitReached: () => undefined });
@@ -99,7 +99,7 @@ test('what changes between two parts follows as a delta', () =>
     await page.return?.();
   }));
 
-test('pages share a source; it is sampled for all of them at once and stops with the last', () =>
+test('pages share a source, which is sampled once for all of them and stops with the last one', () =>
   runInSimulation('shared', async ({ clock }) => {
     const source = new HandSource();
     let createdCount = 0;
@@ -119,7 +119,7 @@ test('pages share a source; it is sampled for all of them at once and stops with
     expect(source.sampledCount).toBe(10);
   }));
 
-test('pages above the limit are refused, and a page that leaves makes room', () =>
+test('pages above the limit are refused, and a page that closes makes room', () =>
   runInSimulation('crowd', async ({ clock }) => {
     const reached: string[] = [];
     const hub = new LiveHub({ clock, limitReached: (limit) => reached.push(limit) });
@@ -134,7 +134,7 @@ test('pages above the limit are refused, and a page that leaves makes room', () 
     expect(hub.pagesCount).toBe(0);
   }));
 
-test('a source that cannot start refuses its pages, and the next page tries again', () =>
+test('if a source cannot start, its pages are refused, and the next page tries again', () =>
   runInSimulation('failing', async ({ clock }) => {
     const broken = new HandSource();
     broken.startError = new Error('no such thing');
@@ -146,7 +146,7 @@ test('a source that cannot start refuses its pages, and the next page tries agai
     await page.return?.();
   }));
 
-test('a source that fails later ends its pages, and leaving twice counts once', () =>
+test('a source that fails later ends its pages, and closing a page twice counts once', () =>
   runInSimulation('fails', async ({ clock }) => {
     const source = new HandSource();
     source.sample = () => {

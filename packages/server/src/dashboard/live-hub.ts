@@ -2,15 +2,15 @@
 //
 //   source ─ sample every interval ─▶ feed (a few recent deltas, encoded once) ─▶ page, page, page …
 //
-// A page pulls: it gets the next event when its socket has taken the last one. A slow page therefore catches
-// up: within `liveDeltasMax` samples it gets the deltas together, after that the whole picture. A page costs
-// two numbers and what its socket holds; one that never reads is cut by the stall timeout.
+// A page pulls: it gets its next event once the previous one has left for the socket. A page that is up to
+// `liveDeltasMax` samples behind gets those deltas in one event; one further behind gets the full state again.
+// So a page costs two numbers and its socket buffer. One that never reads is cut by the stall timeout.
 import { type Clock, SynclineError, type Timer } from '@syncline/kernel';
 import type { ServerSentEvent } from '../http/http-route.js';
 import { serverLimits } from '../limits.js';
 import type { LiveSource } from './live-view.js';
 
-/** An unchanged picture is confirmed this often, so that a page can tell quiet from lost. */
+/** An event is sent at least this often even if nothing has changed, so that a page can detect a dead connection. */
 const CONFIRM_INTERVAL_MS = 1_000;
 
 export interface LiveHubDeps {
@@ -89,7 +89,7 @@ class LiveFeed {
   failure: SynclineError | undefined;
   isOver = false;
   readonly #clock: Clock;
-  /** Of the samples up to `mark`; undefined: the picture was replaced. */
+  /** The deltas of the latest samples, up to `mark`; undefined if a sample replaced the whole state. */
   readonly #deltas: (string | undefined)[] = [];
   #waiting: (() => void)[] = [];
   #confirmedMs = 0;
@@ -99,10 +99,10 @@ class LiveFeed {
     this.#clock = clock;
     this.source = source;
     this.started = this.#start();
-    this.started.catch(() => undefined); // every page that waits for it gets the error
+    this.started.catch(() => undefined); // every page that awaits it gets the error
   }
 
-  /** The deltas after `mark`, oldest first; undefined: read the whole picture. */
+  /** The deltas after `mark`, oldest first; undefined if the page must read the full state. */
   deltasSince(mark: number): readonly string[] | undefined {
     const missed = this.mark - mark;
     if (missed > this.#deltas.length) return undefined;
@@ -174,14 +174,14 @@ class LiveFeed {
   }
 }
 
-/** Not a generator: its `return` would wait behind a `next` that waits for a change. */
+/** Not a generator: its `return` would have to wait for a pending `next`, which waits for a change. */
 class LivePage implements AsyncIterator<ServerSentEvent> {
   readonly #feed: LiveFeed;
   readonly #clock: Clock;
   readonly #release: () => void;
-  /** The last sample that it knows; before the first part: none. */
+  /** The last sample that the page has; -1 before the first part. */
   #mark = -1;
-  /** The next part of the whole picture; undefined: it has all. */
+  /** The next part of the full state; undefined once the page has all parts. */
   #partIndex: number | undefined = 0;
   #isClosed = false;
 
@@ -220,7 +220,7 @@ class LivePage implements AsyncIterator<ServerSentEvent> {
     }
     const index = this.#partIndex;
     const count = feed.source.partsCount();
-    if (index === 0) this.#mark = feed.mark; // later parts may be newer: their deltas change nothing then
+    if (index === 0) this.#mark = feed.mark; // later parts may be newer, and their deltas then have no effect
     this.#partIndex = index + 1 < count ? index + 1 : undefined;
     const place = `"index":${index},"count":${count}`;
     return { event: 'part', encoded: `${head},${place},"body":${feed.source.part(index)}}` };

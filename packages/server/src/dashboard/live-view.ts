@@ -1,17 +1,17 @@
 // What a slice provides to an open page: views, each with sources that the hub samples and shares.
 //
-// A source is sampled while at least one page shows it, however many pages do, and encodes each change
-// once for all of them. A page that joins, or that fell too far behind, reads the whole picture part by
-// part from the source as it is then, so no page keeps a copy of it.
+// A source is sampled only while a page shows it, and encodes each change once for all pages. A page that
+// joins, or that has fallen too far behind, reads the full state part by part from the source, so no copies
+// are kept per page.
 import { SynclineError } from '@syncline/kernel';
 import type { RateHistory } from './rate-history.js';
 
 export interface LiveView {
   /** The value of `view` in /api/live. */
   readonly name: string;
-  /** Further query parameters that it takes. */
+  /** Additional query parameters. */
   readonly parameters: readonly string[];
-  /** Throws `invalid-argument` for parameters that it cannot use. Starts nothing. */
+  /** Throws `invalid-argument` if a parameter is invalid. Starts nothing. */
   open(query: URLSearchParams, deps: LiveViewDeps): LiveSource;
 }
 
@@ -21,14 +21,14 @@ export interface LiveViewDeps {
 
 export interface LiveSource {
   readonly intervalMs: number;
-  /** Resolves when there is something to show. Rejects with the reason if there is not. */
+  /** Resolves when the first state is available. Rejects if there is none, with the reason. */
   start(): Promise<void>;
-  /** What has changed since the last call. Never called twice at once. A rejection ends all pages of the source. */
+  /** What has changed since the last call. Calls never overlap. A rejection ends all pages of the source. */
   sample(): Promise<LiveSample> | LiveSample;
   partsCount(): number;
   /**
-   * One part of the whole picture as JSON. All parts together, plus the deltas since the first, are the current
-   * state.
+   * One part of the full state, as JSON. All parts, plus the deltas since the first part was read, give the
+   * current state.
    */
   part(index: number): string;
   stop(): void;
@@ -36,11 +36,11 @@ export interface LiveSource {
 
 export type LiveSample =
   | { readonly kind: 'unchanged' }
-  /** Every page needs the whole picture again. */
+  /** Every page needs the full state again. */
   | { readonly kind: 'replaced' }
   | { readonly kind: 'delta'; readonly json: string };
 
-/** A picture small enough to be sent whole each time it changes. */
+/** For a state small enough to be sent in full whenever it changes. */
 export function snapshotSource(intervalMs: number, read: () => unknown): LiveSource {
   let text = 'null';
   const refresh = async (): Promise<boolean> => {

@@ -1,4 +1,4 @@
-// Builds the OpenAPI document from the description that each route has beside its handler.
+// Builds the OpenAPI document from the descriptions of the routes.
 import { z } from 'zod';
 import type { RouteDoc } from '../http/http-route.js';
 import type { ServerRoute } from '../http/route-table.js';
@@ -58,7 +58,7 @@ function operationOf(path: string, doc: RouteDoc): Json {
     responses: {
       ...successOf(doc),
       default: {
-        description: 'The error.',
+        description: 'An error.',
         content: {
           'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } },
         },
@@ -76,8 +76,8 @@ function successOf(doc: RouteDoc): Json {
     const content = { 'text/event-stream': { schema: { oneOf: shapes } } };
     return { 200: { description: 'Events; `data` is JSON.', content } };
   }
-  if (doc.reply === undefined) return { 204: { description: 'Done.' } };
-  return { 200: { description: 'The answer.', content: jsonContent(schemaOf(doc.reply)) } };
+  if (doc.reply === undefined) return { 204: { description: 'Success, without a body.' } };
+  return { 200: { description: 'Success.', content: jsonContent(schemaOf(doc.reply)) } };
 }
 
 function jsonContent(schema: Json): Json {

@@ -1,4 +1,4 @@
-// The first view: this node, what is wrong with it, each kind of state with its rates, and the peers.
+// The overview: this node and its problems, each kind of state with its rates, and the peers.
 import type { ServerStatus } from '../server-status.js';
 import { type LiveView, snapshotSource } from './live-view.js';
 

@@ -1,7 +1,7 @@
-// The page of packages/dashboard, read into memory at start and served at / and at the URL of every view.
+// The page built by packages/dashboard, read into memory at startup and served at / and at the URL of every view.
 //
-// The files are open to everyone: they hold no data, and the page asks for the token itself. The policy lets
-// the page load its own files and talk to its own server, and nothing else.
+// The files need no token: they contain no data, and the page prompts for the token itself. The content security
+// policy allows the page to load its own files and to connect to its own server, and nothing else.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -42,8 +42,8 @@ const CONTENT_SECURITY_POLICY = [
 const NOT_BUILT = `<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Syncline</title>
 <h1>Syncline</h1>
-<p>The dashboard is not built. Run <code>npm run build</code> and start the server again.</p>
-<p>Everything that it shows is at <a href="/api/openapi.json">/api/openapi.json</a>.</p>
+<p>The dashboard has not been built. Run <code>npm run build</code> and restart the server.</p>
+<p>Its data is available through the HTTP API: see <a href="/api/openapi.json">/api/openapi.json</a>.</p>
 `;
 
 export function pageRoutes(): readonly ServerRoute[] {
@@ -84,7 +84,7 @@ function readFiles(): { readonly html: string; readonly assets: ReadonlyMap<stri
       kind: 'file',
       contentType,
       ...compressed(readFileSync(join(directory, name))),
-      // The name has a hash of the content.
+      // The name contains a hash of the content.
       headers: { 'cache-control': 'public, max-age=31536000, immutable' },
     });
   }

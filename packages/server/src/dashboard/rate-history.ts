@@ -1,7 +1,7 @@
-// How fast counters rise, sampled once a second: a short history for the sparklines of the page.
+// The rates of counters, sampled once a second: a short history for the sparklines of the dashboard.
 //
-// It runs even while no page is open, so that a new page shows the last two minutes and not a single point.
-// A sample reads a handful of counters.
+// It runs even while no page is open, so that a new page can show the last two minutes. A sample only reads a
+// handful of counters.
 import type { Clock } from '@syncline/kernel';
 import { serverLimits } from '../limits.js';
 import type { MetricSample } from '../metrics/prom-metrics.js';
@@ -13,7 +13,7 @@ export interface RateDefinition {
   readonly name: string;
   /** A counter, or a histogram whose observations are counted. */
   readonly metric: string;
-  /** A label: the current rate is also given for each of its values. */
+  /** A label by which the current rate is broken down. */
   readonly by?: string;
 }
 

@@ -1,7 +1,7 @@
-// The checks of every call before its message is read, and the metrics of its end.
+// Checks every call before its message is read, and records how it ended.
 //
-// Health stays open: probes carry no token, and it only says yes or no. Reflection needs the token like any
-// other service, since it reveals the API.
+// The health service needs no token: probes have none, and the service reveals no data. Reflection needs the
+// token like any other service, since it reveals the API.
 import {
   status as grpcStatus,
   type Metadata,
@@ -20,18 +20,18 @@ export interface CallGuardDeps {
   readonly clock: Clock;
   readonly metrics: Metrics<ServerMetricName>;
   readonly limits: LimitWatch;
-  readonly isTokenRight: TokenCheck;
+  readonly isTokenValid: TokenCheck;
 }
 
 /** What the guard knows about a connection. */
 export interface CallWatch {
-  isSpent(peer: string): boolean;
+  isBlocked(peer: string): boolean;
   trusted(peer: string): void;
   guessed(peer: string): void;
 }
 
 export interface CallGuardOptions {
-  /** A call with one request must bring it within this time. */
+  /** The request of a unary or server-streaming call must arrive within this time. */
   readonly requestTimeoutMs: number;
 }
 
@@ -95,9 +95,9 @@ function refusalOf(
   }
   if (method.path.startsWith(OPEN_SERVICE)) return undefined;
   const peer = call.getPeer();
-  if (deps.watch.isSpent(peer)) return statusOf(tooManyGuesses());
+  if (deps.watch.isBlocked(peer)) return statusOf(tooManyGuesses());
   const authorization = metadata.get('authorization')[0]?.toString();
-  if (deps.isTokenRight(authorization)) {
+  if (deps.isTokenValid(authorization)) {
     deps.watch.trusted(peer);
     return undefined;
   }
@@ -106,7 +106,7 @@ function refusalOf(
   return statusOf(tokenError(authorization));
 }
 
-/** grpc-js removes the header before we see it and keeps it in this field; a test checks that. */
+/** grpc-js removes the header before interceptors run, and stores it in this field. A test relies on that. */
 function isCompressed(call: ServerInterceptingCallInterface): boolean {
   return 'incomingEncoding' in call && call.incomingEncoding !== 'identity';
 }
@@ -117,7 +117,7 @@ function lateRequest(timeoutMs: number): SynclineError {
   });
 }
 
-/** Counts the first ending only: after a status grpc-js also reports a cancellation. */
+/** Only the first end counts: after a status, grpc-js also reports a cancellation. */
 function createEndRecorder(deps: CallGuardDeps, { path, requestStream, responseStream }: Method) {
   const startMs = deps.clock.monotonicMs();
   let hasEnded = false;

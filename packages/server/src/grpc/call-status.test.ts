@@ -5,19 +5,19 @@ import { statusFrom } from './call-status.js';
 
 const codeOf = (thrown: unknown) => statusFrom(thrown, silentLogger, {}).code;
 
-test('our errors follow the table, and gRPC statuses are passed on', () => {
+test('our errors are converted by the error table, and gRPC statuses are passed on', () => {
   expect(codeOf(new SynclineError('not-found', 'no such job'))).toBe(GRPC_STATUS.NOT_FOUND);
   const status = { code: GRPC_STATUS.OUT_OF_RANGE, details: 'far' };
   expect(statusFrom(status, silentLogger, {})).toBe(status);
 });
 
-test('an aborted wait is an aborted call, though its `code` is a number', () => {
+test('an AbortError ends the call as aborted, although its `code` is a number', () => {
   const { reason } = AbortSignal.abort();
   expect(reason.code).toBe(20);
   expect(codeOf(reason)).toBe(codeOf(new SynclineError('aborted', 'given up')));
 });
 
-test('anything else is a bug, whatever number it carries', () => {
+test('anything else is a bug, even if it has a numeric code', () => {
   const other = new DOMException('not now', 'InvalidStateError');
   expect(other.code).toBe(GRPC_STATUS.OUT_OF_RANGE);
   for (const thrown of [other, { code: 0 }, { code: 17 }, { code: '5' }, new TypeError(), null]) {

@@ -1,4 +1,4 @@
-// Errors as gRPC statuses, by the error table, with our code and details in the trailing metadata.
+// Converts errors to gRPC statuses, with our code and details in the trailing metadata.
 import { Metadata, type StatusObject } from '@grpc/grpc-js';
 import { type LogFields, type Logger, SynclineError } from '@syncline/kernel';
 import { GRPC_STATUS, grpcFailureOf } from '@syncline/protocol';
@@ -26,7 +26,7 @@ export function statusFrom(
 
 const STATUSES: ReadonlySet<unknown> = new Set(Object.values(GRPC_STATUS));
 
-/** A DOMException has numbers of its own, which mean something else. */
+/** The numeric codes of a DOMException are unrelated. */
 function isStatus(thrown: unknown): thrown is Partial<StatusObject> {
   if (typeof thrown !== 'object' || thrown === null || thrown instanceof DOMException) return false;
   return 'code' in thrown && STATUSES.has(thrown.code);

@@ -1,11 +1,10 @@
-// Watches gRPC connections that have not shown a token: grpc-js offers no hook per connection, so calls are matched
-// to their socket by the peer's address and port.
+// Limits what gRPC connections may do before one of their calls has presented the token. grpc-js has no hook per
+// connection, so calls are matched to their socket by the peer's address and port.
 //
-// A client can open and reset streams far faster than we can refuse them (HTTP/2 rapid reset). Until a call has shown
-// the token, a connection that opens too many streams is cut, which counts as several wrong guesses by its address.
-// Streams are counted below grpc-js, which answers unknown methods without asking any interceptor. When the
-// listener is nearly full, connections that have shown no token for a few seconds are closed to make room for
-// new ones.
+// A client can open and reset streams far faster than we can refuse them (HTTP/2 rapid reset). An unauthenticated
+// connection that opens too many is cut, which counts as several wrong guesses by its address. Streams are counted
+// below grpc-js, which answers unknown methods without calling an interceptor. When the listener is nearly full,
+// connections that have been unauthenticated for a few seconds are closed to make room.
 import type { Http2Server, ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import { assert, type Clock, type Timer } from '@syncline/kernel';
@@ -16,9 +15,9 @@ import { serverLimits } from '../limits.js';
 import type { UnsentConnection, UnsentWatch } from '../unsent-watch.js';
 
 const SWEEP_MS = 1_000;
-/** Above this fraction of the limit, connections without a token are closed. */
-const CROWDED_PART = 0.8;
-/** The wrong guesses that a connection cut for its streams counts as. */
+/** Above this fraction of the connection limit, unauthenticated connections are closed. */
+const CROWDED_FRACTION = 0.8;
+/** How many wrong guesses it counts as if a connection is cut for opening too many streams. */
 const CUT_WEIGHT = 10;
 
 export interface ConnectionGuardDeps {
@@ -34,7 +33,7 @@ interface Watched {
   readonly unsent: UnsentConnection;
   readonly openedAtMs: number;
   isTrusted: boolean;
-  /** Streams opened, less the allowance for the time since. */
+  /** Streams opened, minus the allowance for the elapsed time. */
   streams: number;
   streamedAtMs: number;
 }
@@ -49,10 +48,10 @@ export class ConnectionGuard {
     this.#sweepLater();
   }
 
-  /** False, and the socket is closed, if its address has made too many wrong guesses. */
+  /** Returns false and closes the socket if its address is blocked. */
   opened(socket: Socket): boolean {
     const { clock, guesses } = this.#deps;
-    if (guesses.isSpent(socket.remoteAddress)) {
+    if (guesses.isBlocked(socket.remoteAddress)) {
       socket.destroy();
       return false;
     }
@@ -82,7 +81,7 @@ export class ConnectionGuard {
     return this.#byPeer.get(peer)?.unsent;
   }
 
-  /** A call showed the right token, or none is needed. */
+  /** A call presented the right token, or none is required. */
   trusted(peer: string): void {
     const watched = this.#byPeer.get(peer);
     if (watched !== undefined) watched.isTrusted = true;
@@ -93,15 +92,15 @@ export class ConnectionGuard {
     this.#deps.guesses.failed('grpc', this.#byPeer.get(peer)?.socket.remoteAddress);
   }
 
-  isSpent(peer: string): boolean {
-    return this.#deps.guesses.isSpent(this.#byPeer.get(peer)?.socket.remoteAddress);
+  isBlocked(peer: string): boolean {
+    return this.#deps.guesses.isBlocked(this.#byPeer.get(peer)?.socket.remoteAddress);
   }
 
   /**
-   * Counts the streams of the connections passed to grpc-js, and their unsent bytes: it keeps its HTTP/2
-   * servers in this field. `isPatient` says whether the method of a path is filled only as it is read.
+   * Counts the streams of each connection and their unsent bytes. grpc-js keeps its HTTP/2 servers in this
+   * field. `mayStall` says whether the stream of a path is filled only as fast as it is read.
    */
-  watchStreams(server: object, isPatient: (path: string) => boolean): void {
+  watchStreams(server: object, mayStall: (path: string) => boolean): void {
     const servers = (server as { readonly http2Servers?: ReadonlyMap<Http2Server, unknown> })
       .http2Servers;
     assert(servers !== undefined && servers.size > 0, 'grpc-js keeps its servers in http2Servers');
@@ -113,7 +112,7 @@ export class ConnectionGuard {
           const path = String(headers[':path']);
           const unwatch = this.unsentOf(peer)?.add({
             bytes: () => stream.bufferSize,
-            isPatient: isPatient(path),
+            mayStall: mayStall(path),
           });
           if (unwatch) stream.once('close', unwatch);
           this.#streamed(peer);
@@ -125,13 +124,13 @@ export class ConnectionGuard {
     const watched = this.#byPeer.get(peer);
     if (watched === undefined || watched.isTrusted) return;
     const { clock, limits, guesses, count } = this.#deps;
-    const perSecondMax = serverLimits.grpcUnprovenStreamsPerSecondMax.value;
+    const perSecondMax = serverLimits.grpcUnauthenticatedStreamsPerSecondMax.value;
     const nowMs = clock.monotonicMs();
     const allowed = ((nowMs - watched.streamedAtMs) / 1_000) * perSecondMax;
     watched.streams = Math.max(0, watched.streams - allowed) + 1;
     watched.streamedAtMs = nowMs;
     if (watched.streams <= perSecondMax || watched.socket.destroyed) return;
-    limits.reached('server', 'grpcUnprovenStreamsPerSecondMax');
+    limits.reached('server', 'grpcUnauthenticatedStreamsPerSecondMax');
     guesses.failed('grpc', watched.socket.remoteAddress, CUT_WEIGHT);
     count.cut('session');
     watched.socket.destroy();
@@ -148,18 +147,18 @@ export class ConnectionGuard {
   #sweep(): void {
     const { clock, limits, count } = this.#deps;
     this.#sweepLater();
-    if (this.#byPeer.size < CROWDED_PART * count.connectionsMax) return;
+    if (this.#byPeer.size < CROWDED_FRACTION * count.connectionsMax) return;
     const nowMs = clock.monotonicMs();
     for (const { socket, openedAtMs, isTrusted } of this.#byPeer.values()) {
-      if (isTrusted || nowMs - openedAtMs < serverLimits.grpcUnprovenMs.value) continue;
-      limits.reached('server', 'grpcUnprovenMs');
+      if (isTrusted || nowMs - openedAtMs < serverLimits.grpcUnauthenticatedMs.value) continue;
+      limits.reached('server', 'grpcUnauthenticatedMs');
       count.cut('idle');
       socket.destroy();
     }
   }
 }
 
-/** As grpc-js names the peer of a call. */
+/** In the format of `getPeer` of grpc-js. */
 function peerOf({
   remoteAddress,
   remotePort,

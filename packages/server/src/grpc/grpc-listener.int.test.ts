@@ -42,7 +42,7 @@ describe('without a token', () => {
       health.check({ service }, (error, value) => resolve(error ? error.code : value.status));
     });
 
-  test('unary, server stream and bidi answer', async () => {
+  test('unary, server-streaming and bidirectional calls work', async () => {
     expect(await say(echo, 'hello')).toEqual({ text: 'hello' });
     expect(await collect(echo.repeat({ text: 'again' }, withToken()))).toMatchObject({
       messages: [{ text: 'again' }],
@@ -104,7 +104,7 @@ describe('without a token', () => {
     expect(answers[2]?.errorResponse?.errorCode).toBe(status.NOT_FOUND);
   });
 
-  test('an error becomes its status, with code and outcome in the trailer', async () => {
+  test('an error is sent as its status, with code and outcome in the trailer', async () => {
     for (const [text, code] of [
       ['not-found', status.NOT_FOUND],
       ['fenced', status.FAILED_PRECONDITION],
@@ -119,7 +119,7 @@ describe('without a token', () => {
     }
   });
 
-  test('a bug is INTERNAL, reveals nothing, and is logged', async () => {
+  test('a bug is reported as INTERNAL, reveals nothing, and is logged', async () => {
     for (const { error } of [
       await say(echo, 'bug'),
       await collect(echo.repeat({ text: 'bug' }, withToken())),
@@ -135,7 +135,7 @@ describe('without a token', () => {
     ]);
   });
 
-  test('a message above 1 MiB is refused, one below passes', async () => {
+  test('a message above 1 MiB is refused, a smaller one is accepted', async () => {
     expect((await say(echo, 'x'.repeat(1024 * 1024 - 16))).text?.length).toBe(1024 * 1024 - 16);
     expect((await say(echo, 'x'.repeat(1024 * 1024))).error?.code).toBe(status.RESOURCE_EXHAUSTED);
   });
@@ -148,7 +148,7 @@ describe('without a token', () => {
     client.close();
   });
 
-  test('the 101st call on a connection waits for one of the 100', async () => {
+  test('the 101st call on a connection waits until one of the first 100 ends', async () => {
     const client = createEchoClient(server.port('grpc'));
     const streams = Array.from({ length: 101 }, () =>
       client.repeat({ text: 'forever' }, withToken()),
@@ -185,7 +185,7 @@ describe('with a token', () => {
   });
   afterAll(() => server.stop());
 
-  test('every kind of call needs it, reflection too; health stays open', async () => {
+  test('every kind of call requires it, including reflection but not health', async () => {
     const echo = createEchoClient(server.port('grpc'));
     for (const token of [undefined, 'wrong']) {
       const metadata = withToken(token);
@@ -209,7 +209,7 @@ describe('with a token', () => {
 });
 
 describe('limits', () => {
-  test('connections beyond the limit are closed at once', async () => {
+  test('connections above the limit are closed immediately', async () => {
     const slice = new EchoSlice({ listeners: ['grpc'] });
     await using server = await startTestServer([slice], {
       settings: { grpc: { connectionsMax: 1 } },
@@ -221,7 +221,7 @@ describe('limits', () => {
     expect(first.text().length).toBeGreaterThan(0); // the settings that HTTP/2 begins with
   });
 
-  test('a connection without a call is closed when it idles too long', async () => {
+  test('a connection without calls is closed after the idle timeout', async () => {
     const slice = new EchoSlice({ listeners: ['grpc'] });
     await using server = await startTestServer([slice], {
       settings: { grpc: { idleTimeoutMs: 200 } },

@@ -1,5 +1,5 @@
-// The gRPC listener. We accept the connections ourselves and pass them to grpc-js, which has neither a
-// connection limit nor a TLS handshake timeout, and does not say why it cannot use a port.
+// The gRPC listener. We accept connections ourselves and hand them to grpc-js, which has neither a connection
+// limit nor a TLS handshake timeout, and does not report why it cannot bind a port.
 import { createServer, type Server as NetServer, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
@@ -29,7 +29,7 @@ export interface GrpcListenerDeps extends CallGuardDeps {
 
 export interface GrpcTimeouts {
   readonly requestTimeoutMs: number;
-  /** Timeout of a connection without a call. 0 for none. */
+  /** A connection without a call is closed after this time. 0 disables the timeout. */
   readonly idleTimeoutMs: number;
 }
 
@@ -57,7 +57,7 @@ export async function openGrpcListener(
     server.addService(service.definition, handlers);
   }
   addReflection(server, services, deps);
-  // Sockets arrive decrypted, hence the insecure credentials.
+  // TLS is terminated before grpc-js sees the socket, hence the insecure credentials.
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
   const patient = new Set(
     services

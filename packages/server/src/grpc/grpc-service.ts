@@ -6,16 +6,15 @@ export interface GrpcService {
   readonly name: string;
   readonly definition: ServiceDefinition;
   /**
-   * Handlers as grpc-js calls them; they may be async. What they throw, reject with or pass to the callback
-   * becomes a status by the error table. For a stream that may fail later, the handler's promise lasts until
-   * then.
+   * Handlers as grpc-js calls them; they may be async. Whatever they throw, reject with or pass to the callback
+   * is converted to a status. For a stream that may fail later, the handler's promise settles when it ends.
    */
   readonly implementation: UntypedServiceImplementation;
-  /** Bytes of the largest answer of a method, by its name, where that is more than `grpcAnswerBytes`. */
+  /** Size of the largest answer, by method name, for methods that may exceed `grpcAnswerBytes`. */
   readonly answerBytesMax?: Readonly<Record<string, number>>;
   /**
-   * Serialized FileDescriptorProtos of the service's file and of all that it imports. Loaded by the first
-   * reflection call, because that is slow.
+   * Serialized FileDescriptorProtos of the service's file and all its imports. Loaded by the first reflection
+   * call, because loading them is slow.
    */
   fileDescriptors(): Promise<readonly Uint8Array[]>;
 }

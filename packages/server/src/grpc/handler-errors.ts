@@ -1,8 +1,8 @@
-// Between grpc-js and a slice's handlers, so that every way to fail ends in a proper status.
+// Wraps the handlers of a slice, so that every failure ends in a proper status.
 //
-// grpc-js ignores a returned promise and the kind of an error: a rejected handler would be an
-// unhandled rejection, and a SynclineError an UNKNOWN. A call with a single answer starts when its connection
-// has room for that answer: otherwise a client that never reads could fill the memory.
+// grpc-js ignores returned promises and knows nothing of our errors: a rejection would be unhandled, and a
+// SynclineError would become UNKNOWN. A call with a single answer starts only when its connection has room for
+// the answer: otherwise a client that never reads could fill the memory.
 import type {
   Metadata,
   ServerDuplexStream,

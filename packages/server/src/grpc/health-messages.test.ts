@@ -14,7 +14,7 @@ const methodOf = (name: string) => reference[name] as MethodDefinition<object, o
 const check = methodOf('Check');
 const list = methodOf('List');
 
-test('requests are read as the reference reads them, fields beyond the contract included', () => {
+test('requests are decoded as by the reference implementation, including unknown fields', () => {
   for (const service of ['', 'toy.v1.EchoService', 'ü'.repeat(300)])
     expect(parseHealthRequest(check.requestSerialize({ service }))).toEqual({ service });
   const unknown = '10ac02 1901020304050607081a03616263 2501020304'.replaceAll(' ', '');
@@ -33,7 +33,7 @@ test.each([
   expect(() => parseHealthRequest(Buffer.from(hex, 'hex'))).toThrow(SynclineError);
 });
 
-test('responses are what the reference reads', () => {
+test('the reference implementation can decode our responses', () => {
   for (const status of ['SERVING', 'NOT_SERVING', 'SERVICE_UNKNOWN'] as const)
     expect(check.responseDeserialize(encodeHealthResponse({ status }))).toEqual({
       status,

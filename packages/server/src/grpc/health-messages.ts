@@ -1,5 +1,5 @@
-// The messages of grpc.health.v1 as bytes. They are few and fixed, and a library for them would take longer to
-// load than the rest of a gRPC listener.
+// Encodes and decodes the messages of grpc.health.v1. They are few and will not change, and a library would take
+// longer to load than the rest of the gRPC listener.
 import type { MethodDefinition, ServiceDefinition } from '@grpc/grpc-js';
 import { WireReader, WireWriter } from '@syncline/kernel/wire';
 
@@ -20,7 +20,7 @@ export interface HealthListResponse {
 
 const writer = new WireWriter();
 
-/** Throws on bytes that are not the message. Fields beyond the contract are skipped. */
+/** Throws if the bytes are not a valid message. Unknown fields are skipped. */
 export function parseHealthRequest(bytes: Uint8Array): HealthRequest {
   const reader = new WireReader('HealthCheckRequest', bytes);
   let service = '';
@@ -56,7 +56,7 @@ export const healthDefinition: ServiceDefinition = {
   watch: { ...methodOf('Watch', encodeHealthResponse), responseStream: true },
 };
 
-/** HealthListRequest has no fields: read as a HealthRequest it is one without a service. */
+/** HealthListRequest has no fields, so it can be read as a HealthRequest without a service. */
 function methodOf<Response>(
   name: string,
   responseSerialize: (response: Response) => Buffer,

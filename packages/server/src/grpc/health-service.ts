@@ -1,7 +1,7 @@
-// grpc.health.v1.Health, per service, by the readiness of the slice behind it.
+// grpc.health.v1.Health: the status of a service is the readiness of the slice behind it.
 //
-// The implementation of grpc-health-check is not used: health is open to all, and it remembers every service name that
-// anyone has ever asked to watch. Only its descriptors are, for reflection.
+// Of grpc-health-check only the descriptors are used, for reflection. Its implementation remembers every service
+// name that anyone has ever watched, and this service is open to unauthenticated clients.
 import type { ServerUnaryCall, ServerWritableStream, sendUnaryData } from '@grpc/grpc-js';
 import { SynclineError } from '@syncline/kernel';
 import type { LimitWatch } from '../limit-watch.js';
@@ -26,7 +26,7 @@ export interface HealthServiceDeps {
 
 export class HealthService {
   readonly #deps: HealthServiceDeps;
-  /** Which slice answers a service. */
+  /** The slice behind each service. */
   readonly #sliceOf: ReadonlyMap<string, string>;
   readonly #watchers = new Map<WatchCall, ServingStatus>();
   readonly #stopWatching: () => void;
@@ -34,7 +34,7 @@ export class HealthService {
   constructor(deps: HealthServiceDeps, sliceOf: ReadonlyMap<string, string>) {
     this.#deps = deps;
     this.#sliceOf = sliceOf;
-    this.#stopWatching = deps.readiness.watch(() => this.#tellAll());
+    this.#stopWatching = deps.readiness.watch(() => this.#notifyAll());
   }
 
   readonly grpc: GrpcService = {
@@ -62,9 +62,9 @@ export class HealthService {
     },
   };
 
-  /** Notifies the watchers that nothing is served any more, and ends their streams. */
+  /** Notifies the watchers that the server is stopping, and ends their streams. */
   close(): void {
-    this.#tellAll();
+    this.#notifyAll();
     this.#stopWatching();
     for (const call of this.#watchers.keys()) call.end();
     this.#watchers.clear();
@@ -88,16 +88,16 @@ export class HealthService {
     const status = this.#statusOf(call.request.service);
     this.#watchers.set(call, status);
     call.on('cancelled', () => this.#watchers.delete(call));
-    call.on('drain', () => this.#tell(call));
+    call.on('drain', () => this.#notify(call));
     call.write({ status });
   }
 
-  #tellAll(): void {
-    for (const call of this.#watchers.keys()) this.#tell(call);
+  #notifyAll(): void {
+    for (const call of this.#watchers.keys()) this.#notify(call);
   }
 
-  /** A watcher that does not read gets the newest status once it does, and none of those between. */
-  #tell(call: WatchCall): void {
+  /** A watcher that falls behind gets only the newest status when it reads again. */
+  #notify(call: WatchCall): void {
     const status = this.#statusOf(call.request.service);
     if (status === this.#watchers.get(call) || call.writableNeedDrain) return;
     this.#watchers.set(call, status);

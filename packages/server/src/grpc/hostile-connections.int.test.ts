@@ -39,7 +39,7 @@ function call(port: number, authorization?: string): Promise<string | undefined>
   });
 }
 
-test('a connection that opens and resets streams is cut, and its address then refused', async () => {
+test('a connection that opens and resets streams is cut, and its address is then blocked', async () => {
   await using server = await startTestServer([new EchoSlice()], { credentials });
   const port = server.port('grpc');
   let sent = 0;
@@ -71,7 +71,7 @@ test('a connection that opens and resets streams is cut, and its address then re
   expect(await call(port, `Bearer ${TOKEN}`)).toBeUndefined();
 });
 
-test('wrong tokens are counted per address, over all listeners and connections', async () => {
+test('wrong tokens are counted per address, across all listeners and connections', async () => {
   await using server = await startTestServer([new EchoSlice()], { credentials });
   const guesses = serverLimits.authGuessesPerAddressMax.value;
   const half = Array.from({ length: guesses / 2 }, (_, index) => `Bearer ${index}`);
@@ -85,7 +85,7 @@ test('wrong tokens are counted per address, over all listeners and connections',
   expect(await call(server.port('grpc'), `Bearer ${TOKEN}`)).toBeUndefined();
 });
 
-test('connections without a token are closed for new clients within seconds', async () => {
+test('unauthenticated connections are closed within seconds to make room for new clients', async () => {
   const settings = { grpc: { connectionsMax: 10 } };
   await using server = await startTestServer([new EchoSlice()], { credentials, settings });
   const port = server.port('grpc');

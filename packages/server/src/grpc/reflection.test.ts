@@ -3,7 +3,7 @@ import type { UntypedHandleCall } from '@grpc/grpc-js';
 import { expect, test } from 'vitest';
 import { withBackpressure } from './reflection.js';
 
-test('the service waits for a client that sends requests and does not read', () => {
+test('the service pauses for a client that sends requests but does not read', () => {
   const journal: string[] = [];
   let hasRoom = true;
   const call = Object.assign(new EventEmitter(), {

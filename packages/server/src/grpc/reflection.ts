@@ -1,8 +1,7 @@
-// Server reflection (v1 and v1alpha) with the descriptors of the services, so that grpcurl and similar tools
-// work without a .proto file.
+// Server reflection (v1 and v1alpha), so that grpcurl and similar tools work without a .proto file.
 //
-// The library and the descriptors take longer to load than the rest of a gRPC listener, and most servers never
-// need them: the first call loads them before its messages are read.
+// The library and the descriptors take longer to load than the rest of the gRPC listener, and most servers never
+// need them. So the first call loads them, before its messages are read.
 import type {
   MethodDefinition,
   Server,
@@ -59,7 +58,7 @@ export function addReflection(
         method = (await loading).get(path);
         method?.handle(call);
       } catch (thrown) {
-        loading = undefined; // perhaps it could not open the files, and a later call can
+        loading = undefined; // a later call tries again: the process may have run out of file descriptors
         call.emit('error', statusFrom(thrown, logger, { method: path }));
       }
     };
@@ -86,7 +85,7 @@ async function loadMethods(
   return methods;
 }
 
-/** The library reads the descriptors from any entry and ignores everything else in it. */
+/** The library uses only the descriptors of each entry. */
 async function packageOf(services: readonly GrpcService[]): Promise<PackageDefinition> {
   const entries = services.map(async (service) => {
     const descriptors = await service.fileDescriptors();
@@ -100,7 +99,7 @@ async function packageOf(services: readonly GrpcService[]): Promise<PackageDefin
   return Object.fromEntries(await Promise.all(entries)) as unknown as PackageDefinition;
 }
 
-/** The library answers each request immediately. A client that does not read must wait. */
+/** The library answers each request immediately; this makes a client that does not read wait. */
 export function withBackpressure(
   implementation: UntypedServiceImplementation,
 ): UntypedServiceImplementation {

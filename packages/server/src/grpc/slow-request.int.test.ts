@@ -9,7 +9,7 @@ import { ECHO_SERVICE, echoDefinition, echoDescriptors } from '../testing/echo-s
 import { UnsentWatch } from '../unsent-watch.js';
 import { openGrpcListener } from './grpc-listener.js';
 
-test('a single request that does not arrive in time is DEADLINE_EXCEEDED', async () => {
+test('a unary call whose request does not arrive in time ends with DEADLINE_EXCEEDED', async () => {
   const base = { clock: createSystemClock(), logger: silentLogger, metrics: silentMetrics };
   const limits = new LimitWatch(base);
   const guesses = new GuessBudget({ ...base, limits });
@@ -19,7 +19,7 @@ test('a single request that does not arrive in time is DEADLINE_EXCEEDED', async
       ...base,
       limits,
       readiness,
-      isTokenRight: () => true,
+      isTokenValid: () => true,
       guesses,
       unsent: new UnsentWatch({ ...base, limits }),
     },

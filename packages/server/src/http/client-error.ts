@@ -1,5 +1,5 @@
-// Answers to malformed requests: bytes that are not HTTP, headers too large or too slow. There is no response
-// object yet, so the answer is written to the socket, and the connection ends.
+// Answers malformed requests: bytes that are not HTTP, and headers that are too large or too slow. There is no
+// response object yet, so the answer is written to the socket, which is then closed.
 import type { Socket } from 'node:net';
 import { SynclineError } from '@syncline/kernel';
 import { PROBLEM_MEDIA_TYPE } from '@syncline/protocol';
@@ -13,7 +13,7 @@ export interface ClientError {
   readonly limit?: keyof typeof serverLimits;
 }
 
-/** Undefined when the client is gone. */
+/** Undefined if the client has disconnected. */
 export function clientErrorOf(systemCode: string): ClientError | undefined {
   if (systemCode === 'ECONNRESET' || systemCode === 'EPIPE') return undefined;
   if (systemCode === 'HPE_HEADER_OVERFLOW') {

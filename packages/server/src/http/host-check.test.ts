@@ -48,13 +48,13 @@ test.each([
   expect(isAllowed(host, 'origin')).toBe(expected);
 });
 
-test('one host has many spellings', () => {
+test('different spellings of the same host are equal', () => {
   expect(isSameHost('10.1.2.3', '10.1.2.3:7400')).toBe(true);
   expect(isSameHost('[fe80::1]:80', '[FE80::1]')).toBe(true);
   expect(isSameHost('10.1.2.3', '10.1.2.33')).toBe(false);
 });
 
-test('the host of a page', () => {
+test('the host is parsed from an Origin header', () => {
   expect(originHost('http://localhost:7400')).toBe('localhost:7400');
   expect(originHost('https://evil.example')).toBe('evil.example');
   expect(originHost('null')).toBeUndefined();

@@ -1,13 +1,13 @@
-// Which Host headers are answered: the defence against DNS rebinding.
+// Checks the Host header, to prevent DNS rebinding.
 //
-// A web page anywhere can point a name of its own at 127.0.0.1 and then talk to us as if we were its
-// own server. Its Host header still holds that name. Any address is safe as a Host: a page that talks
-// to it as its own server was served from there. As an Origin it is not: it may be anyone's server, so only
-// this machine's own addresses and explicitly allowed names pass.
+// A web page can point a domain name of its own at 127.0.0.1 and then send us requests as if we were its server,
+// but the Host header still contains that name. An IP address is always safe as Host: a page that sends it was
+// served from that address. As Origin it is not, since it may be anyone's server, so only loopback addresses and
+// explicitly allowed names pass.
 import { isIP } from 'node:net';
 import { isLoopback } from '../config/exposure.js';
 
-/** `header` is the one that the host was taken from. */
+/** `header` is the header that contained the host. */
 export type HostCheck = (host: string | undefined, header: 'host' | 'origin') => boolean;
 
 export function createHostCheck(names: readonly string[]): HostCheck {
@@ -20,7 +20,7 @@ export function createHostCheck(names: readonly string[]): HostCheck {
   };
 }
 
-/** Whether both name the same host, on any port. */
+/** Ignores the port. */
 export function isSameHost(one: string, other: string): boolean {
   return hostOf(one.toLowerCase()) === hostOf(other.toLowerCase());
 }
@@ -30,7 +30,7 @@ export function originHost(origin: string): string | undefined {
   return URL.canParse(origin) ? new URL(origin).host : undefined;
 }
 
-/** Without port, brackets and the trailing dot of a full name. */
+/** Removes the port, brackets and the trailing dot of a fully qualified name. */
 function hostOf(header: string): string {
   const bracketed = /^\[([^\]]*)\](?::\d*)?$/.exec(header);
   if (bracketed) return bracketed[1] ?? '';

@@ -21,8 +21,8 @@ export interface HttpAppDeps {
   readonly metrics: Metrics<ServerMetricName>;
   readonly limits: LimitWatch;
   readonly draining: AbortSignal;
-  readonly isTokenRight: TokenCheck;
-  readonly isMetricsTokenRight?: TokenCheck | undefined;
+  readonly isTokenValid: TokenCheck;
+  readonly isMetricsTokenValid?: TokenCheck | undefined;
   readonly isHostAllowed: HostCheck;
   readonly guesses: GuessBudget;
   readonly unsent: UnsentWatch;
@@ -31,7 +31,7 @@ export interface HttpAppDeps {
 export interface HttpAppOptions {
   readonly routes: readonly ServerRoute[];
   createServer(handler: RequestListener): Server;
-  /** Called with bytes that are not a request. The callee owns the socket. */
+  /** Called if a client sends bytes that are not a valid request. The callee owns the socket. */
   onClientError(systemCode: string, socket: Socket): void;
 }
 
@@ -43,7 +43,7 @@ const SECURITY_HEADERS = {
   'cache-control': 'no-store',
 } as const;
 
-/** Routes check their input themselves. Fastify's own compilers would only slow the start down. */
+/** Routes validate their input themselves. Fastify's schema compilers would only slow down the start. */
 function noSchemas(): never {
   throw new Error('routes have no schemas');
 }
@@ -60,7 +60,7 @@ export function createHttpApp(deps: HttpAppDeps, options: HttpAppOptions): Fasti
     frameworkErrors: (error, request, reply) => answerThrown(deps, error, request, reply),
     routerOptions: {
       querystringParser: () => ({}),
-      maxParamLength: serverLimits.httpHeaderBytesMax.value, // so the limit of URLs is met before it
+      maxParamLength: serverLimits.httpHeaderBytesMax.value, // larger than any URL that is allowed
     },
   });
   app.removeContentTypeParser('text/plain'); // a page from another origin can send that without a preflight request
@@ -91,9 +91,9 @@ async function admit(
   if (deps.draining.aborted) reply.header('connection', 'close');
   const refusal = guardRequest(factsOf(request, route), {
     isHostAllowed: deps.isHostAllowed,
-    isTokenRight: deps.isTokenRight,
-    isMetricsTokenRight: deps.isMetricsTokenRight,
-    isSpent: deps.guesses.isSpent(request.raw.socket.remoteAddress),
+    isTokenValid: deps.isTokenValid,
+    isMetricsTokenValid: deps.isMetricsTokenValid,
+    isBlocked: deps.guesses.isBlocked(request.raw.socket.remoteAddress),
     headersMax: serverLimits.httpHeadersMax.value,
     urlBytesMax: serverLimits.httpUrlBytesMax.value,
     isDraining: deps.draining.aborted,
@@ -108,7 +108,7 @@ async function admit(
   return sendProblem(reply, problemWith(refusal.error, refusal.status));
 }
 
-/** An unknown path needs the token as well, so that no one without it can probe for routes. */
+/** An unknown path requires the token too, so that clients without it cannot probe for routes. */
 function factsOf(request: FastifyRequest, route: ServerRoute | undefined): RequestFacts {
   const { headers, rawHeaders, url = '' } = request.raw;
   return {

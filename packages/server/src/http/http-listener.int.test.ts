@@ -49,7 +49,7 @@ describe('without a token', () => {
     slice.health = { kind: 'ready' };
   });
 
-  test('/metrics has every limit beside its usage, and the build', async () => {
+  test('/metrics exports the build, every limit and its usage', async () => {
     const text = await (await get('/metrics')).text();
     expect(text).toContain('syncline_limit{package="server",limit="httpBodyBytesMax"} 1048576');
     expect(text).toContain('syncline_limit{package="server",limit="httpConnectionsMax"} 1024');
@@ -61,7 +61,7 @@ describe('without a token', () => {
     expect(text).toContain('process_resident_memory_bytes');
   });
 
-  test('/version and /api/status say what runs', async () => {
+  test('/version and /api/status describe the running server', async () => {
     const { version } = (await (await get('/version')).json()) as { version: string };
     expect(version).toMatch(/^\d+\.\d+\.\d+/);
     const status = await getStatus();
@@ -94,7 +94,7 @@ describe('without a token', () => {
     }
   });
 
-  test('files of the page are compressed and kept by the browser; others are not found', async () => {
+  test('files of the page are compressed and cacheable; others are not found', async () => {
     const html = await (await get('/')).text();
     const [, script = ''] = /src="(\/assets\/[^"]+\.js)"/.exec(html) ?? [];
     const { headers } = await get(script);
@@ -104,7 +104,7 @@ describe('without a token', () => {
     expect((await get('/assets/none.js')).status).toBe(404);
   });
 
-  test('slices answer below /api, with parameters, bodies and statuses', async () => {
+  test('routes of slices are below /api and support parameters, bodies and statuses', async () => {
     expect(await (await get('/api/echo')).json()).toEqual({ slice: 'echo' });
     expect(await (await get('/api/echo/say/a%20b?x=1')).json()).toEqual({ text: 'a b' });
     const posted = await get('/api/echo/say', {
@@ -117,7 +117,7 @@ describe('without a token', () => {
     expect((await get('/api/echo/say', { method: 'DELETE' })).status).toBe(204);
   });
 
-  test('every answer carries the security headers', async () => {
+  test('every response has the security headers', async () => {
     for (const path of ['/', '/api/echo', '/nowhere', '/readyz']) {
       const { headers } = await get(path);
       expect(headers.get('x-content-type-options')).toBe('nosniff');
@@ -127,7 +127,7 @@ describe('without a token', () => {
     }
   });
 
-  test('HEAD answers like GET, without the body', async () => {
+  test('HEAD responds like GET, without the body', async () => {
     const head = await get('/api/echo', { method: 'HEAD' });
     expect(head.status).toBe(200);
     expect(head.headers.get('content-length')).toBe('16');
@@ -135,7 +135,7 @@ describe('without a token', () => {
     expect((await get('/api/echo/events', { method: 'HEAD' })).status).toBe(200);
   });
 
-  test('an error of a slice is a problem document by the table; a bug tells nothing', async () => {
+  test('an error of a slice is sent as a problem document; a bug reveals nothing', async () => {
     const missing = await get('/api/echo/say/not-found');
     expect(missing.status).toBe(404);
     expect(missing.headers.get('content-type')).toMatch(/^application\/problem\+json/);
@@ -225,7 +225,7 @@ describe('without a token', () => {
     expect((await get('/api/echo/say', foreign)).status).toBe(403);
   });
 
-  test('events are streamed one by one, resume by id, and end when the client leaves', async () => {
+  test('events are streamed one by one, resume after an id, and end when the client disconnects', async () => {
     const gone = new AbortController();
     const stream = await get('/api/echo/events', {
       headers: { 'last-event-id': '4' },
@@ -284,7 +284,7 @@ describe('with a token', () => {
   };
 
   test.each(['/metrics', '/version', '/api/status', '/api/echo', '/nowhere'])(
-    '%s needs it',
+    '%s requires the token',
     async (path) => {
       expect(await status(path)).toBe(401);
       expect(await status(path, 'wrong')).toBe(401);
@@ -292,11 +292,11 @@ describe('with a token', () => {
     },
   );
 
-  test.each(['/', '/healthz', '/readyz'])('%s stays open', async (path) => {
+  test.each(['/', '/healthz', '/readyz'])('%s requires no token', async (path) => {
     expect(await status(path)).toBe(200);
   });
 
-  test('a refusal says how to authenticate', async () => {
+  test('a 401 response says how to authenticate', async () => {
     const refused = await fetch(`http://127.0.0.1:${server.port('http')}/version`);
     expect(refused.headers.get('www-authenticate')).toBe('Bearer realm="syncline"');
     expect(await refused.json()).toMatchObject({ code: 'unauthenticated' });

@@ -1,7 +1,7 @@
-// The HTTP listener: accepts, counts, times out and drains. What is answered is http-app.ts.
+// The HTTP listener: connections, limits, timeouts and draining. http-app.ts handles the requests.
 //
-// A drain refuses new work at once, but the server's own routes stay up until `close`, so that a
-// probe sees 503 with the reason while requests finish, and not a refused connection.
+// A drain refuses requests to slices immediately, but the server's own routes keep working until `close`, so that
+// probes get a 503 with the reason, and not a refused connection, while requests in flight finish.
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Address, Clock } from '@syncline/kernel';
@@ -32,7 +32,7 @@ export async function openHttpListener(
   const { connectionsMax, routes } = options;
   const count = new ConnectionCount(deps, { listener: 'http', connectionsMax });
   const inFlight = new InFlight({ count, limits: deps.limits });
-  /** Answered before their request was complete, so that the rest gets no second answer. */
+  /** Sockets whose request was answered before it was complete: its remaining bytes must get no second answer. */
   const answered = new WeakSet<Socket>();
   const app = createHttpApp(deps, {
     routes,
@@ -69,8 +69,8 @@ export async function openHttpListener(
       count.cut('stalled');
       socket.destroy();
     });
-    // `watchForStalls` cuts a silent client after its own time.
-    unsent.add({ bytes: () => inFlight.unsentBytes(socket), isPatient: true });
+    // `watchForStalls` has its own timeout for clients that do not read.
+    unsent.add({ bytes: () => inFlight.unsentBytes(socket), mayStall: true });
     socket.once('close', () => unsent.close());
   });
   const address = await listenOn(server, options.address, deps.logger);
@@ -92,31 +92,31 @@ class HttpListener implements ServerListener {
     this.address = { listener: 'http', ...address };
   }
 
-  /** New work has been refused since the draining signal fired; this waits for earlier requests. */
+  /** Requests have been refused since the draining signal fired; this waits for earlier ones. */
   drain(signal: AbortSignal): Promise<void> {
     return this.#parts.inFlight.settled(signal);
   }
 
-  /** Stops accepting. Connections end after their pending answers, or when the signal fires. */
+  /** Stops accepting connections. Open ones are closed after their pending responses, or when the signal fires. */
   async close(signal: AbortSignal): Promise<void> {
     const { server, sockets, inFlight } = this.#parts;
     const closed = new Promise<void>((resolve) => {
       server.close(() => resolve());
     });
     await inFlight.settled(signal);
-    // The rest is idle, in a handshake or has sent half a request: nothing was promised to it.
+    // The remaining ones are idle, in a handshake, or have sent only part of a request.
     for (const socket of sockets) socket.destroy();
     await closed;
   }
 }
 
-/** How often Node checks an idle socket within the timeout. */
-const LOOKS_PER_STALL = 6;
+/** How often an idle socket is checked within the stall timeout. */
+const CHECKS_PER_STALL = 6;
 
 /**
- * Node emits `timeout` when nothing has moved since its last check; the first check after a write only records
- * how much is left, so a single check per timeout would take twice as long. It checks six times as often
- * instead, and we measure how long nothing has moved.
+ * Node emits `timeout` if no bytes were transferred since its last check, but its first check after a write only
+ * records how much is left. With one check per timeout, a stalled client could take twice as long. So Node checks
+ * six times as often, and we measure how long nothing was transferred.
  */
 function watchForStalls(
   server: Server,
@@ -124,20 +124,20 @@ function watchForStalls(
   clock: Clock,
   onStalled: (socket: Socket) => void,
 ): void {
-  const lookMs = stallTimeoutMs / LOOKS_PER_STALL;
+  const checkMs = stallTimeoutMs / CHECKS_PER_STALL;
   const quiet = new WeakMap<Socket, { sinceMs: number; seenAtMs: number; bytes: number }>();
-  server.timeout = lookMs;
+  server.timeout = checkMs;
   server.on('timeout', (socket: Socket) => {
     if (socket.destroyed) return; // it was idle
     const nowMs = clock.monotonicMs();
     const bytes = socket.bytesRead + socket.bytesWritten;
     const known = quiet.get(socket);
     // A longer pause between two checks means that Node saw bytes leave in between.
-    const wasQuiet = known?.bytes === bytes && nowMs - known.seenAtMs < 1.5 * lookMs;
-    const sinceMs = wasQuiet ? known.sinceMs : nowMs - lookMs;
-    if (nowMs - sinceMs >= stallTimeoutMs - lookMs / 2) return onStalled(socket);
+    const wasQuiet = known?.bytes === bytes && nowMs - known.seenAtMs < 1.5 * checkMs;
+    const sinceMs = wasQuiet ? known.sinceMs : nowMs - checkMs;
+    if (nowMs - sinceMs >= stallTimeoutMs - checkMs / 2) return onStalled(socket);
     quiet.set(socket, { sinceMs, seenAtMs: nowMs, bytes });
-    socket.setTimeout(lookMs);
+    socket.setTimeout(checkMs);
   });
 }
 

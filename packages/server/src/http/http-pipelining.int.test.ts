@@ -25,7 +25,7 @@ const limitReached = async (): Promise<boolean> => {
   );
 };
 
-test('as many as the limit are answered in order, round after round', async () => {
+test('as many requests as the limit allows are answered in order, repeatedly', async () => {
   await using client = await openRawClient(server.port('http'));
   for (const round of [1, 2, 3]) {
     client.send(WAIT.repeat(REQUESTS_MAX));
@@ -50,7 +50,7 @@ test.each([
   expect(await limitReached()).toBe(true);
 });
 
-test('all of them are notified that the client is gone, including those still queued', async () => {
+test('all requests are notified when the client disconnects, including queued ones', async () => {
   const client = await openRawClient(server.port('http'));
   client.send(get('/api/echo/events').repeat(3));
   await until(() => slice.waitingCount === 3, 'all stream');
@@ -59,7 +59,7 @@ test('all of them are notified that the client is gone, including those still qu
   await until(() => gone() === 3, 'all are notified');
 });
 
-test('a stop answers all of them', async () => {
+test('a stop answers all requests', async () => {
   await using client = await openRawClient(server.port('http'));
   client.send(WAIT.repeat(2));
   await until(() => slice.waitingCount === 2, 'both are asked');

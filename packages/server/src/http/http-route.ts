@@ -1,7 +1,7 @@
-// What a slice provides to answer HTTP: plain values in, plain values or events out.
+// How a slice handles HTTP requests: plain values in, plain values or events out.
 //
-// A slice sees neither fastify nor sockets. Authentication, limits, error answers, backpressure and
-// keep-alive comments are the server's.
+// A slice sees neither fastify nor sockets. The server takes care of authentication, limits, error responses,
+// backpressure and keep-alive comments.
 import type { IncomingHttpHeaders } from 'node:http';
 import type { z } from 'zod';
 
@@ -9,7 +9,7 @@ export interface HttpRoute {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** Below /api/<slice>, with `:name` for parameters: `/:job/events`. Empty for the slice itself. */
   readonly path: string;
-  /** A SynclineError becomes a problem document by the error table. */
+  /** A SynclineError is sent as a problem document. */
   handle(request: HttpRequest): Promise<HttpReply> | HttpReply;
   /** For /api/openapi.json. */
   readonly doc?: RouteDoc;
@@ -21,7 +21,7 @@ export interface HttpRequest {
   readonly headers: IncomingHttpHeaders;
   /** Parsed JSON; undefined without a body. */
   readonly body: unknown;
-  /** Fires when the client is gone, and when the answer is complete. */
+  /** Fires when the client disconnects, and when the response is complete. */
   readonly signal: AbortSignal;
 }
 
@@ -29,7 +29,7 @@ export type HttpReply =
   /** `status` is 200 by default. */
   | { readonly kind: 'json'; readonly body: unknown; readonly status?: number }
   | { readonly kind: 'empty' }
-  /** Server-sent events, pulled as fast as the client reads. Ends when a stop begins. */
+  /** Server-sent events, pulled as fast as the client reads. The stream ends when the server starts to stop. */
   | { readonly kind: 'events'; readonly events: AsyncIterable<ServerSentEvent> };
 
 export type ServerSentEvent = {
@@ -43,13 +43,13 @@ export type ServerSentEvent = {
     }
 );
 
-/** The description of a route. Schemas are zod's, so that tests can check answers against them. */
+/** The description of a route. It uses zod schemas, so that tests can validate responses. */
 export interface RouteDoc {
   readonly summary: string;
   readonly query?: Readonly<Record<string, z.ZodType>>;
   readonly body?: z.ZodType;
-  /** The JSON of a successful answer; undefined: no content, or events. */
+  /** The JSON of a successful response; undefined if there is no content, or if it is a stream of events. */
   readonly reply?: z.ZodType;
-  /** Of a route that answers with server-sent events: their `data`, by `event`. */
+  /** For a route that responds with server-sent events: the `data` of each kind of event. */
   readonly events?: Readonly<Record<string, z.ZodType>>;
 }

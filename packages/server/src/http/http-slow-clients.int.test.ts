@@ -71,7 +71,7 @@ async function open(timeouts: Partial<HttpTimeouts>, connectionsMax = 10): Promi
       guesses: new GuessBudget({ clock, logger, limits }),
       unsent: new UnsentWatch({ clock, limits }),
       draining: new AbortController().signal,
-      isTokenRight: () => true,
+      isTokenValid: () => true,
       isHostAllowed: createHostCheck([]),
     },
     {
@@ -89,7 +89,7 @@ afterEach(async () => {
   await listener?.close(AbortSignal.abort());
 });
 
-test('slow headers are cut off, even if bytes keep arriving', async () => {
+test('a client that sends its headers too slowly is disconnected, even if bytes keep arriving', async () => {
   await using client = await openRawClient(await open({ headersTimeoutMs: 200 }));
   client.send('GET /small HTTP/1.1\r\nhost: localhost\r\n');
   const drip = setInterval(() => client.send('x'), 20);
@@ -99,12 +99,12 @@ test('slow headers are cut off, even if bytes keep arriving', async () => {
   expect(counted).toContain('syncline_server_connections_cut_total http stalled');
 });
 
-test('a connection that never sends anything is cut', async () => {
+test('a client that never sends anything is disconnected', async () => {
   await using client = await openRawClient(await open({ headersTimeoutMs: 200 }));
   await client.closed;
 });
 
-test('a slow body is cut off', async () => {
+test('a client that sends its body too slowly is disconnected', async () => {
   await using client = await openRawClient(
     await open({ requestTimeoutMs: 300, headersTimeoutMs: 300 }),
   );
@@ -116,7 +116,7 @@ test('a slow body is cut off', async () => {
   expect(client.text()).toContain('HTTP/1.1 408 ');
 });
 
-test('a connection between requests is cut when it idles too long', async () => {
+test('a connection between requests is closed after the idle timeout', async () => {
   await using client = await openRawClient(await open({ idleTimeoutMs: 100 }));
   const startMs = performance.now();
   client.send('GET /small HTTP/1.1\r\nhost: localhost\r\n\r\n');
@@ -126,7 +126,7 @@ test('a connection between requests is cut when it idles too long', async () => 
   expect(counted).toContain('syncline_server_connections_cut_total http idle');
 });
 
-test('a client that does not read its answer is cut', async () => {
+test('a client that does not read its response is disconnected', async () => {
   await using client = await openRawClient(await open({ stallTimeoutMs: 200 }));
   client.pause();
   client.send('GET /large HTTP/1.1\r\nhost: localhost\r\n\r\n');
@@ -147,7 +147,10 @@ test('connections above the limit are closed immediately, and there is room agai
   await three.closed;
   expect(counted).toContain('syncline_server_connections_total http refused');
   await one[Symbol.asyncDispose]();
-  await until(() => counted.filter((line) => line.endsWith('http taken')).length === 2, 'counted');
+  await until(
+    () => counted.filter((line) => line.endsWith('http accepted')).length === 2,
+    'counted',
+  );
   const answered = async (): Promise<boolean> => {
     await using client = await openRawClient(port);
     client.send('GET /small HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n');
@@ -178,7 +181,7 @@ test('two Host headers are refused', async () => {
   expect(client.text()).toContain('HTTP/1.1 400 ');
 });
 
-test('a stalled reader is cut when the timeout has passed, and not much later', async () => {
+test('a client that stops reading is disconnected after the timeout, and not much later', async () => {
   const stallTimeoutMs = 1_500;
   await using client = await openRawClient(await open({ stallTimeoutMs }));
   const startMs = performance.now();
@@ -193,7 +196,7 @@ test('a stalled reader is cut when the timeout has passed, and not much later', 
   expect(tookMs).toBeLessThan(1.9 * stallTimeoutMs);
 });
 
-test('an open page that stops reading is cut after the stall timeout, and others are not affected', async () => {
+test('an open page that stops reading is disconnected after the stall timeout, and others are not affected', async () => {
   const stallTimeoutMs = 1_500;
   const port = await open({ stallTimeoutMs });
   await using stalled = await openRawClient(port);

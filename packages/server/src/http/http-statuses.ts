@@ -1,5 +1,4 @@
-// Statuses of the server's own refusals, where HTTP has a better one than the error table. docs/ERRORS.md is
-// generated from this list.
+// HTTP statuses that are more specific than the one in the error table. docs/ERRORS.md is generated from this list.
 import type { ErrorCode } from '@syncline/kernel';
 
 interface StatusMeaning {

@@ -1,9 +1,9 @@
-// The requests that are being answered: a drain waits for them, and a timeout uses them to tell a stalled
-// client from an idle connection.
+// Tracks requests in flight: a drain waits for them, and a timeout uses them to tell a stalled client from an
+// idle connection.
 //
-// A client may send requests before it has its answers. Node starts them all immediately, but only the first
-// response has the socket: the others are queued, and Node does not notify them when the socket closes. So they
-// are counted by the socket of the request, limited, and notified here.
+// A client may pipeline requests. Node starts them all immediately, but only the first response is attached to
+// the socket; the others are queued, and Node does not close them when the socket closes. So they are tracked by
+// the socket of the request, limited, and closed here.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ConnectionCount } from '../connection-count.js';
@@ -25,9 +25,9 @@ export class InFlight {
     this.#deps = deps;
   }
 
-  /** False when there is no client to answer: the connection is gone, or was cut for too many requests. */
+  /** Returns false if there is no client to answer: it disconnected, or was cut for too many requests. */
   add({ socket }: IncomingMessage, response: ServerResponse): boolean {
-    if (socket.destroyed) return false; // what was sent along with the request that cut it
+    if (socket.destroyed) return false; // pipelined behind the request for which the connection was cut
     const responses = this.#responsesOf(socket);
     if (responses.size >= serverLimits.httpRequestsPerConnectionMax.value) {
       this.#deps.limits.reached('server', 'httpRequestsPerConnectionMax');
@@ -41,7 +41,7 @@ export class InFlight {
     return true;
   }
 
-  /** Answers that the client has not read, including queued ones. */
+  /** Bytes of responses that the client has not read, including queued ones. */
   unsentBytes(socket: Socket): number {
     let bytes = socket.writableLength;
     for (const response of this.#bySocket.get(socket) ?? [])
@@ -53,17 +53,17 @@ export class InFlight {
     return (this.#bySocket.get(socket)?.size ?? 0) > 0;
   }
 
-  /** Whether every request so far is answered, and there was one. */
+  /** Whether there was at least one request, and all have been answered. */
   isBetweenRequests(socket: Socket): boolean {
     return this.#bySocket.get(socket)?.size === 0;
   }
 
-  /** Whether the head of an answer was sent: another answer would end up inside it. */
+  /** Whether a response has started: another one would be written into its body. */
   isAnswering(socket: Socket): boolean {
     return [...(this.#bySocket.get(socket) ?? [])].some(({ headersSent }) => headersSent);
   }
 
-  /** Resolves when nothing is in flight; when the signal fires, the rest is cut with its connection. */
+  /** Resolves when nothing is in flight. When the signal fires, the remaining connections are closed. */
   async settled(signal: AbortSignal): Promise<void> {
     if (this.#responsesCount === 0) return;
     const empty = new Promise<void>((resolve) => this.#whenEmpty.push(resolve));
@@ -81,7 +81,7 @@ export class InFlight {
     this.#bySocket.set(socket, responses);
     socket.once('close', () => {
       this.#bySocket.delete(socket);
-      for (const response of responses) tellWaiting(response);
+      for (const response of responses) closeQueued(response);
     });
     return responses;
   }
@@ -103,8 +103,8 @@ export class InFlight {
   }
 }
 
-/** Node itself notifies the response that has the socket. */
-function tellWaiting(response: ServerResponse): void {
+/** Closes a queued response. Node itself closes the one that is attached to the socket. */
+function closeQueued(response: ServerResponse): void {
   if (response.socket !== null) return;
   response.destroy();
   response.emit('close');

@@ -9,7 +9,7 @@ export interface HttpTimeouts {
   readonly headersTimeoutMs: number;
   readonly requestTimeoutMs: number;
   readonly stallTimeoutMs: number;
-  /** Timeout of a connection between two requests. 0 for none. */
+  /** A connection without a request is closed after this time. 0 disables the timeout. */
   readonly idleTimeoutMs: number;
 }
 
@@ -18,7 +18,7 @@ export interface NodeHttpServerOptions {
   readonly timeouts: HttpTimeouts;
 }
 
-/** Node has no "never"; this is its longest timer, 24 days. */
+/** Node cannot disable this timeout; its longest timer is 24 days. */
 const NEVER_MS = 2 ** 31 - 1;
 
 export function createNodeHttpServer(
@@ -33,7 +33,7 @@ export function createNodeHttpServer(
     keepAliveTimeout: idleTimeoutMs === 0 ? NEVER_MS : idleTimeoutMs,
     // How often Node checks for late requests; with its default of 30 s the limits would be imprecise.
     connectionsCheckingInterval: Math.min(1_000, headersTimeoutMs / 4),
-    requireHostHeader: false, // the guard refuses it; Node would answer without the handler, uncounted
+    requireHostHeader: false, // checked by the request guard; Node's own response would not be counted
   };
   const server =
     options.tls === undefined
@@ -42,8 +42,8 @@ export function createNodeHttpServer(
           { ...serverOptions, ...tlsServerOptions(options.tls, 'http/1.1') },
           handler,
         );
-  // Node would silently drop headers above a count. The guard refuses such a request instead.
+  // Node would silently drop headers above its limit. The request guard refuses such requests instead.
   server.maxHeadersCount = 0;
-  server.on('checkExpectation', handler); // without it Node answers 417 without the handler, uncounted
+  server.on('checkExpectation', handler); // otherwise Node responds with 417 itself, uncounted
   return server;
 }

@@ -1,4 +1,4 @@
-// The routes that the server itself answers.
+// The routes of the server itself.
 import { withoutPaths } from '@syncline/protocol';
 import type { Readiness } from '../readiness.js';
 import { type ServerIdentity, type ServerStatus, statusSchema } from '../server-status.js';
@@ -37,7 +37,7 @@ export function ownRoutes(deps: OwnRoutesDeps): readonly ServerRoute[] {
   ];
 }
 
-/** Probes carry no token, so their answers name no files. The log and /api/status have the full reason. */
+/** Probes need no token, so responses to them reveal no paths. The log and /api/status have the full reason. */
 function openReason(reason: string | undefined): string | undefined {
   return reason === undefined ? undefined : withoutPaths(reason);
 }
@@ -50,7 +50,7 @@ function ready(readiness: Readiness): ServerReply {
   return { kind: 'json', status: isReady ? 200 : 503, body: { ready: isReady, checks } };
 }
 
-/** Fails only for what a restart can fix: a node that waits for a peer must not be restarted. */
+/** Fails only if a restart can help: a node that is waiting for a peer must not be restarted. */
 function health(readiness: Readiness): ServerReply {
   const failed = readiness.checks().filter((check) => !check.ok && check.isFatal);
   const checks = failed.map(({ name, ok, reason }) => ({ name, ok, reason: openReason(reason) }));

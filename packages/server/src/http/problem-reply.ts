@@ -1,16 +1,16 @@
-// Failures as HTTP answers: problem documents by the error table, without internal details.
+// Converts failures to problem documents, without internal details.
 import { type LogFields, type Logger, SynclineError } from '@syncline/kernel';
 import { type HttpProblem, PROBLEM_MEDIA_TYPE, problemOf } from '@syncline/protocol';
 import type { FastifyReply } from 'fastify';
 import { reportBug } from '../handler-bug.js';
 
-/** `status` when HTTP has a better one than that of the code. */
+/** `status` overrides that of the error code. */
 export function problemWith(error: SynclineError, status?: number): HttpProblem {
   const problem = problemOf(error);
   return status === undefined ? problem : { ...problem, status };
 }
 
-/** What a handler, or fastify itself, has thrown. */
+/** Converts what a handler, or fastify itself, has thrown. */
 export function problemFrom(thrown: unknown, logger: Logger, where: LogFields): HttpProblem {
   if (thrown instanceof SynclineError) return problemOf(thrown);
   const status = clientErrorStatus(thrown);
@@ -29,7 +29,7 @@ export function sendProblem(reply: FastifyReply, problem: HttpProblem): FastifyR
   return reply.code(problem.status).type(PROBLEM_MEDIA_TYPE).send(JSON.stringify(problem));
 }
 
-/** fastify marks what the client did wrong (a bad body, a wrong media type) with a 4xx status. */
+/** fastify sets a 4xx status on errors that the client caused, such as a malformed body or a wrong media type. */
 function clientErrorStatus(thrown: unknown): number | undefined {
   if (!(thrown instanceof Error) || !('statusCode' in thrown)) return undefined;
   const status = thrown.statusCode;

@@ -1,4 +1,4 @@
-// A route's plain reply, written to the client.
+// Writes the reply of a route to the client.
 import { type Clock, type Logger, SynclineError, unreachable } from '@syncline/kernel';
 import type { FastifyReply } from 'fastify';
 import { EitherAbort } from '../either-abort.js';
@@ -47,7 +47,7 @@ function writeFile(reply: FastifyReply, { contentType, body, gzip, headers }: Fi
   reply.send(takesGzip ? gzip : body);
 }
 
-/** The answer has started, so a failure of the source can only be logged; the client reconnects. */
+/** The response has started, so a failure of the source can only be logged. The client reconnects. */
 async function writeEvents(
   deps: ReplyWriterDeps,
   reply: FastifyReply,

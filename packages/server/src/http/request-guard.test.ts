@@ -10,12 +10,12 @@ const good: RequestFacts = {
   authorization: 'Bearer right',
   headersCount: 3,
   hostsCount: 1,
-  access: 'work',
+  access: 'slice',
 };
 const rules: GuardRules = {
   isHostAllowed: createHostCheck([]),
-  isSpent: false,
-  isTokenRight: (authorization) => authorization === 'Bearer right',
+  isBlocked: false,
+  isTokenValid: (authorization) => authorization === 'Bearer right',
   headersMax: 10,
   urlBytesMax: 20,
   isDraining: false,
@@ -23,7 +23,7 @@ const rules: GuardRules = {
 const statusOf = (facts: Partial<RequestFacts>, changed: Partial<GuardRules> = {}) =>
   guardRequest({ ...good, ...facts }, { ...rules, ...changed })?.status;
 
-test('a good request passes', () => {
+test('a valid request passes', () => {
   expect(statusOf({})).toBeUndefined();
 });
 
@@ -39,14 +39,14 @@ test('a foreign host is refused even with the token', () => {
   expect(statusOf({ host: undefined, access: 'open' })).toBe(421);
 });
 
-test('a page of another origin may read where allowed, and change nothing', () => {
+test('a page of another origin may read but not change anything', () => {
   expect(statusOf({ origin: 'http://evil.example' })).toBeUndefined();
   expect(statusOf({ origin: 'http://evil.example', method: 'POST' })).toBe(403);
   expect(statusOf({ origin: 'null', method: 'DELETE' })).toBe(403);
   expect(statusOf({ origin: 'http://localhost:7400', method: 'DELETE' })).toBeUndefined();
 });
 
-test('the address of another origin is refused like its name', () => {
+test('an origin given as an address is refused like a name', () => {
   const post = { host: '127.0.0.1:7400', method: 'POST' };
   expect(statusOf({ ...post, origin: 'http://203.0.113.5' })).toBe(403);
   expect(statusOf({ ...post, origin: 'http://[2001:db8::5]' })).toBe(403);
@@ -58,18 +58,18 @@ test('two Host headers are refused', () => {
   expect(statusOf({ hostsCount: 2 })).toBe(400);
 });
 
-test('an address with too many wrong guesses is refused even with the token, but not on open routes', () => {
-  expect(statusOf({}, { isSpent: true })).toBe(429);
-  expect(statusOf({ access: 'open' }, { isSpent: true })).toBeUndefined();
+test('a blocked address is refused even with the token, but not on open routes', () => {
+  expect(statusOf({}, { isBlocked: true })).toBe(429);
+  expect(statusOf({ access: 'open' }, { isBlocked: true })).toBeUndefined();
 });
 
-test('the token is needed except where a route is open', () => {
+test('the token is required except on open routes', () => {
   expect(statusOf({ authorization: undefined })).toBe(401);
   expect(statusOf({ authorization: undefined, access: 'token' })).toBe(401);
   expect(statusOf({ authorization: undefined, access: 'open' })).toBeUndefined();
 });
 
-test('while draining work is refused, and its own routes still answer', () => {
+test("while draining, requests to slices are refused, and the server's own routes still work", () => {
   expect(statusOf({}, { isDraining: true })).toBe(503);
   expect(statusOf({ access: 'token' }, { isDraining: true })).toBeUndefined();
   expect(statusOf({ access: 'open' }, { isDraining: true })).toBeUndefined();
@@ -91,13 +91,13 @@ test('a hostile Host header is truncated in the message', () => {
   expect(refusal?.error.message.length).toBeLessThan(300);
 });
 
-test('the metrics token opens /metrics and nothing else', () => {
-  const withMetrics = { isMetricsTokenRight: (sent?: string) => sent === 'Bearer metrics' };
+test('the metrics token gives access to /metrics only', () => {
+  const withMetrics = { isMetricsTokenValid: (sent?: string) => sent === 'Bearer metrics' };
   const asked = (access: RequestFacts['access']) =>
     statusOf({ access, authorization: 'Bearer metrics' }, withMetrics);
   expect(asked('metrics')).toBeUndefined();
   expect(asked('token')).toBe(401);
-  expect(asked('work')).toBe(401);
+  expect(asked('slice')).toBe(401);
   expect(statusOf({ access: 'metrics' }, withMetrics)).toBeUndefined();
   expect(statusOf({ access: 'metrics', authorization: 'Bearer metrics' })).toBe(401);
 });

@@ -1,8 +1,8 @@
-// What every HTTP request must pass before it reaches a route, as a pure function of its headers.
+// The checks that every HTTP request must pass before it reaches a route, as a pure function of its headers.
 //
-// The checks run from the cheapest and least revealing to the token. /healthz and /readyz stay open:
-// probes carry no token, and the reasons in them name no data. The files of the page are open since
-// they hold no data. Everything else needs the token where one is configured.
+// The token is checked last: earlier checks are cheaper and reveal less. /healthz and /readyz need no token,
+// because probes have none and the reasons reveal no data; neither do the files of the dashboard, which contain
+// no data. Everything else requires the token, if one is configured.
 import { SynclineError } from '@syncline/kernel';
 import { type TokenCheck, tokenError, tooManyGuesses } from '../auth/bearer-token.js';
 import type { serverLimits } from '../limits.js';
@@ -17,21 +17,21 @@ export interface RequestFacts {
   readonly origin: string | undefined;
   readonly authorization: string | undefined;
   readonly headersCount: number;
-  /** Host headers: of two, a proxy and this server could use different ones. */
+  /** More than one Host header is refused: a proxy and this server might use different ones. */
   readonly hostsCount: number;
   readonly access: RouteAccess;
 }
 
-/** `work` is what slices answer; it is refused while the server drains. `metrics` can have its own token. */
-export type RouteAccess = 'open' | 'token' | 'metrics' | 'work';
+/** Requests to a `slice` are refused while the server drains. `metrics` can have its own token. */
+export type RouteAccess = 'open' | 'token' | 'metrics' | 'slice';
 
 export interface GuardRules {
   readonly isHostAllowed: HostCheck;
-  readonly isTokenRight: TokenCheck;
+  readonly isTokenValid: TokenCheck;
   /** Undefined if /metrics has no separate token. */
-  readonly isMetricsTokenRight?: TokenCheck | undefined;
-  /** The address has sent too many wrong tokens. */
-  readonly isSpent: boolean;
+  readonly isMetricsTokenValid?: TokenCheck | undefined;
+  /** Whether the address has sent too many wrong tokens. */
+  readonly isBlocked: boolean;
   readonly headersMax: number;
   readonly urlBytesMax: number;
   readonly isDraining: boolean;
@@ -51,20 +51,20 @@ export function guardRequest(facts: RequestFacts, rules: GuardRules): RequestRef
   if (facts.hostsCount > 1) return severalHosts(facts.hostsCount);
   if (!rules.isHostAllowed(facts.host, 'host')) return wrongHost(facts.host);
   if (isForeignWrite(facts, rules.isHostAllowed)) return foreignOrigin();
-  if (facts.access !== 'open' && rules.isSpent) return { status: 429, error: tooManyGuesses() };
+  if (facts.access !== 'open' && rules.isBlocked) return { status: 429, error: tooManyGuesses() };
   if (facts.access !== 'open' && !isAuthorized(facts, rules)) {
     return { status: 401, error: tokenError(facts.authorization) };
   }
-  if (facts.access === 'work' && rules.isDraining) return draining();
+  if (facts.access === 'slice' && rules.isDraining) return draining();
   return undefined;
 }
 
 function isAuthorized({ access, authorization }: RequestFacts, rules: GuardRules): boolean {
-  if (rules.isTokenRight(authorization)) return true;
-  return access === 'metrics' && rules.isMetricsTokenRight?.(authorization) === true;
+  if (rules.isTokenValid(authorization)) return true;
+  return access === 'metrics' && rules.isMetricsTokenValid?.(authorization) === true;
 }
 
-/** A page of another origin may send some requests without a preflight. None of them may change anything. */
+/** A page from another origin can send some requests without a preflight; they must not change anything. */
 function isForeignWrite(facts: RequestFacts, isHostAllowed: HostCheck): boolean {
   const { method, host = '', origin } = facts;
   if (origin === undefined || method === 'GET' || method === 'HEAD') return false;
@@ -102,7 +102,7 @@ function severalHosts(count: number): RequestRefusal {
 }
 
 function foreignOrigin(): RequestRefusal {
-  const message = 'changes from web pages of another origin are refused';
+  const message = 'requests from web pages of another origin must not change anything';
   const details = { field: 'origin' };
   return { status: 403, error: new SynclineError('invalid-argument', message, { details }) };
 }

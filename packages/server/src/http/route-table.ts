@@ -1,7 +1,7 @@
-// All routes of the HTTP listener as data: the server's own, and those of the slices below /api.
+// All routes of the HTTP listener: the server's own, and those of the slices below /api.
 //
-// fastify matches them. The same list provides what fastify does not: the methods of a path, and suggestions
-// for a misspelled path.
+// fastify matches requests to them. The list is also used for what fastify does not provide: the methods of a
+// path, and suggestions for a misspelled one.
 import { nearestName } from '../config/nearest-name.js';
 import type { HttpReply, HttpRequest, HttpRoute, RouteDoc } from './http-route.js';
 import type { RouteAccess } from './request-guard.js';
@@ -15,7 +15,7 @@ export interface ServerRoute {
   readonly doc?: RouteDoc;
 }
 
-/** The server's own routes also answer with text and with files of the page. */
+/** The server's own routes can also reply with text and files. */
 export type ServerReply = HttpReply | TextReply | FileReply;
 
 export interface TextReply {
@@ -37,20 +37,20 @@ export function sliceRoutes(slice: string, routes: readonly HttpRoute[]): readon
   return routes.map((route) => ({
     method: route.method,
     path: `/api/${slice}${route.path}`,
-    access: 'work',
+    access: 'slice',
     handle: (request) => route.handle(request),
     ...(route.doc === undefined ? {} : { doc: route.doc }),
   }));
 }
 
-/** Methods of a path that exists; none for one that does not. */
+/** The methods that a path supports; none if the path does not exist. */
 export function methodsOf(path: string, routes: readonly ServerRoute[]): readonly string[] {
   const methods = routes.filter((route) => matches(route.path, path)).map((route) => route.method);
   const withHead = methods.includes('GET') ? ['HEAD', ...methods] : methods;
   return [...new Set(withHead)].sort();
 }
 
-/** Suggestions: the most similar path if there is one, otherwise all that need no parameter. */
+/** The most similar path if there is one, otherwise all paths without parameters. */
 export function suggestPaths(path: string, routes: readonly ServerRoute[]): readonly string[] {
   const plain = routes
     .filter((route) => route.method === 'GET' && !route.path.includes(':'))

@@ -57,7 +57,7 @@ test('an idle stream gets a comment every 10 s; a client that leaves ends it imm
     expect(response.written).toHaveLength(3);
   }));
 
-test('a busy stream gets them too', () =>
+test('a busy stream gets comments, too', () =>
   runInSimulation('busy', async ({ clock }) => {
     const response = new FakeResponse();
     async function* source(): AsyncGenerator<ServerSentEvent> {
@@ -72,7 +72,7 @@ test('a busy stream gets them too', () =>
     expect(isComment).toEqual([false, false, true, false, false, false, true, false, false]);
   }));
 
-test('a client that does not read holds the source, and gets no comments', () =>
+test('a client that does not read pauses the source, and gets no comments', () =>
   runInSimulation('stalled', async ({ clock }) => {
     const response = new FakeResponse();
     let pulled = 0;
@@ -105,7 +105,7 @@ test('a source that fails ends the response and throws', () =>
     expect(response.hasEnded).toBe(true);
   }));
 
-test('a sent event is released, however long the stream lives', () =>
+test('a sent event can be garbage-collected, however long the stream lasts', () =>
   runInSimulation('memory', async ({ clock }) => {
     const response = new FakeResponse();
     const { signal } = new AbortController();

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { formatEvent } from './server-sent-events.js';
 
-test('an event is its name, its id and one line of JSON', () => {
+test('an event consists of its name, its id and one line of JSON', () => {
   expect(formatEvent({ event: 'change', id: 'a:7', data: { text: 'one\ntwo' } })).toBe(
     'event: change\nid: a:7\ndata: {"text":"one\\ntwo"}\n\n',
   );

@@ -1,7 +1,7 @@
-// Server-sent events over one response, as fast as the client reads and no faster.
+// Sends events over one response, as fast as the client reads.
 //
-// One event is pulled at a time, so a slow client costs one event and the socket's buffer. While it
-// does not read nothing more is written, and the HTTP server's stall timeout ends it.
+// Events are pulled one at a time, so a slow client costs one event and the socket buffer. While it does not
+// read, nothing more is written, and the stall timeout of the HTTP server ends the connection.
 import type { ServerResponse } from 'node:http';
 import type { Clock, Timer } from '@syncline/kernel';
 import { AbortableWaits } from '../abortable-waits.js';
@@ -9,7 +9,7 @@ import { serverLimits } from '../limits.js';
 import type { ServerSentEvent } from './http-route.js';
 
 export interface EventStreamOptions {
-  /** The client is gone, or the server drains. */
+  /** Fires when the client disconnects or the server drains. */
   readonly signal: AbortSignal;
 }
 
@@ -32,13 +32,13 @@ export async function sendEvents(
     }
   } finally {
     comments.stop();
-    // Not awaited: a source that waits for its next event would block us until it arrives.
+    // Not awaited: this would block until the source has its next event.
     iterator.return?.().then(undefined, () => undefined);
     response.end();
   }
 }
 
-/** Line breaks cannot occur: JSON escapes them, and names and ids are cut at the first. */
+/** The result has no stray line breaks: JSON escapes them, and names and ids are truncated at the first one. */
 export function formatEvent(sent: ServerSentEvent): string {
   const { event, id } = sent;
   const json = 'encoded' in sent ? sent.encoded : JSON.stringify(sent.data);

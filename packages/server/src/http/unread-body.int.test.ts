@@ -58,7 +58,7 @@ test.each([
   await until(() => client.text().includes('"nodeVersion"'), 'the next answer');
 });
 
-test('one byte more is cut, and counted', async () => {
+test('with one more byte the connection is closed, and counted', async () => {
   await using client = await openRawClient(server.port('http'));
   client.send(head('GET /healthz', `content-length: ${BODY_BYTES_MAX + 1}\r\n`));
   await until(() => client.text().includes('HTTP/1.1 200 '), 'the answer');

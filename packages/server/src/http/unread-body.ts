@@ -1,8 +1,8 @@
-// The rest of a body whose request has been answered: it is discarded, but must be received before the next
-// request on the connection.
+// Limits how much of a request body is read after the request was answered. The remaining body is discarded, but
+// must be received before the next request on the connection.
 //
-// Node reads it to its end, and it may be endless. Closing immediately would often lose the answer, because the
-// client is still sending. So it may be as long as any body, and then the connection is cut.
+// Node reads it to the end, however long it is. Closing the connection immediately would often lose the response,
+// because the client is still sending. So the usual body limit applies, and then the connection is closed.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { serverLimits } from '../limits.js';
 
@@ -11,7 +11,7 @@ export function boundUnreadBody(
   response: ServerResponse,
   onTooLarge: () => void,
 ): void {
-  // Before Node's own listener, which leaves a body alone that has a reader.
+  // Must run before Node's own listener, which does not discard a body that has a reader.
   response.prependOnceListener('finish', () => {
     if (request.complete) return;
     let bytes = 0;

@@ -1,6 +1,6 @@
-// A line of pino's JSON in a readable form: `12:00:00.000 warn  limit reached limit=x times=3`.
+// Formats pino's JSON for a terminal: `12:00:00.000 warn  limit reached limit=x times=3`.
 
-/** Text that is not one of our lines passes unchanged: a log must never fail. */
+/** Text that is not JSON is returned unchanged: logging must never fail. */
 export function formatLogLine(json: string): string {
   const fields = parseFields(json);
   if (fields === undefined) return json;

@@ -8,7 +8,7 @@ function capture(isTTY: boolean) {
   return { lines, logger: createPinoLogger({ stream }, { level: 'info' }) };
 }
 
-test('a program gets one line of JSON with a constant msg and the fields beside it', () => {
+test('without a terminal, each event is one line of JSON with a constant msg and its fields', () => {
   const { lines, logger } = capture(false);
   logger.child({ node: 1 }).warn('limit reached', { limit: 'httpBodyBytesMax', times: 3 });
   expect(lines).toHaveLength(1);
@@ -23,7 +23,7 @@ test('a program gets one line of JSON with a constant msg and the fields beside 
   expect(time).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
 });
 
-test('a terminal gets a compact line, with odd values quoted', () => {
+test('on a terminal, each event is a compact line with unusual values quoted', () => {
   const { lines, logger } = capture(true);
   logger.info('listening', { host: '127.0.0.1', note: 'two words\u001b[2J' });
   expect(lines[0]?.replace(/^[\d:.]{12}/, 'TIME')).toBe(

@@ -12,7 +12,7 @@ export interface PinoLoggerOptions {
   readonly level: 'debug' | 'info' | 'warn' | 'error';
 }
 
-/** People read a terminal, programs read everything else. `process.stderr` fits as the stream. */
+/** Readable lines on a terminal, JSON elsewhere. The stream is usually `process.stderr`. */
 export function createPinoLogger(
   deps: { readonly stream: LogStream },
   options: PinoLoggerOptions,
@@ -44,7 +44,7 @@ function fromPino(target: Pino): Logger {
   };
 }
 
-/** JSON turns an Error into `{}`, so it is converted. */
+/** JSON would turn an Error into `{}`. */
 function plainFields(fields: LogFields): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(fields).map(([name, value]) => [

@@ -24,7 +24,7 @@ async function listen(world: SimulatedBody) {
   return { listener, dial, accepted, end };
 }
 
-test('a connection is passed on with all its bytes', () =>
+test('a connection is passed to the mesh with all its bytes', () =>
   runInSimulation('hand-over', async (world) => {
     const { dial, accepted } = await listen(world);
     const peer = await dial();
@@ -42,7 +42,7 @@ test('a connection is passed on with all its bytes', () =>
     expect(await connection?.closed).toEqual({ kind: 'ended' });
   }));
 
-test('a connection above the limit is dropped, and idle ones are left to the mesh', () =>
+test('a connection above the limit is closed, and idle ones are left to the mesh', () =>
   runInSimulation('limits', async (world) => {
     const { dial, accepted } = await listen(world);
     const startMs = world.clock.monotonicMs();
@@ -57,7 +57,7 @@ test('a connection above the limit is dropped, and idle ones are left to the mes
     two.destroy();
   }));
 
-test('a drain stops accepting and keeps open connections; the end cuts them', () =>
+test('a drain stops accepting connections but keeps open ones, which are cut at the end', () =>
   runInSimulation('drain', async (world) => {
     const { dial, listener, accepted, end } = await listen(world);
     const peer = await dial();

@@ -1,8 +1,8 @@
-// The mesh listener: accepts and counts the connections of peers, and passes them to the mesh.
+// The mesh listener: accepts and counts connections from peers, and passes them to the mesh.
 //
-// The mesh finds out whether a peer is alive: it knows what it has sent and when an answer is due. A drain only
-// stops accepting. Open connections carry the last changes to the peers and are closed with the mesh, after the
-// slices; any left after that are cut.
+// It has no idle timeout, because the mesh detects dead peers itself. A drain only stops accepting connections:
+// open ones still carry the last changes to the peers. The mesh closes them after the slices have stopped; any
+// that remain after that are cut.
 import type { Address, Connection } from '@syncline/kernel';
 import type { Mesh } from '@syncline/mesh';
 import { ConnectionCount, type ConnectionCountDeps } from '../connection-count.js';

@@ -19,14 +19,14 @@ test('declared metrics are exposed as Prometheus text', async () => {
   expect(text).toContain('syncline_toy_seconds_bucket{le="2"} 1');
 });
 
-test('a gauge that was never set has no value, not even 0', async () => {
+test('a gauge that was never set is not exported, not even as 0', async () => {
   const metrics = new PromMetrics([definitions]);
   expect(await metrics.expose()).not.toMatch(/^syncline_toy_size/m);
   metrics.set('syncline_toy_size', 0);
   expect(await metrics.expose()).toMatch(/^syncline_toy_size 0$/m);
 });
 
-test('a gauge with labels can be declared, and is shown with them', async () => {
+test('a gauge with labels is exported with them', async () => {
   const labelled = { kind: 'gauge', help: 'With a label.', labels: ['of'] } as const;
   const metrics = new PromMetrics([{ syncline_toy_labelled: labelled }]);
   metrics.set('syncline_toy_labelled', 3, { of: 'one' });
@@ -40,7 +40,7 @@ test('an undeclared name, a wrong kind and a second declaration are bugs', () =>
   expect(() => new PromMetrics([definitions, definitions])).toThrow(/declared twice/);
 });
 
-test('the process is watched on demand, event loop lag included', async () => {
+test('process metrics, including event loop lag, are added on request', async () => {
   const metrics = new PromMetrics([]);
   expect(await metrics.expose()).not.toContain('nodejs_');
   metrics.watchProcess();

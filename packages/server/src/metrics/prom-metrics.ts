@@ -46,7 +46,7 @@ export class PromMetrics implements Metrics {
 
   readonly contentType = Registry.PROMETHEUS_CONTENT_TYPE;
 
-  /** The text that Prometheus reads. */
+  /** All metrics in the Prometheus text format. */
   expose(): Promise<string> {
     return this.#registry.metrics();
   }
@@ -94,7 +94,10 @@ export class PromMetrics implements Metrics {
   }
 }
 
-/** prom-client shows a gauge without labels as 0 before it is set: Redis, for example, as lost where it is not used. */
+/**
+ * prom-client exports an unlabeled gauge as 0 before it is set. For `syncline_fair_redis_connected`, for example,
+ * that would look like an outage on servers that do not use Redis.
+ */
 function unsetGauge(base: GaugeConfiguration<string>): Gauge {
   const gauge = new Gauge(base);
   gauge.remove();

@@ -1,8 +1,8 @@
-// One RESP client: moves bytes between its connection and its session, with backpressure both ways.
+// Moves bytes between the connection of a RESP client and its session, with backpressure in both directions.
 //
-// Inbound, the session holds at most one chunk; while it asks to wait, nothing is passed on and the client has
-// to stop sending. Outbound, the session writes until the connection is full, and then waits. Bytes go both
-// ways by plain calls: a promise per chunk would cost as much as the command in it.
+// Inbound, the session holds at most one chunk; while it is busy, nothing more is read and the client has to stop
+// sending. Outbound, the session writes until the connection is full, and then waits. Bytes are passed by plain
+// calls: a promise per chunk would cost as much as the command in it.
 import type { Clock, Connection, Timer } from '@syncline/kernel';
 import { isLoopback } from '../config/exposure.js';
 import type { RespPeer, RespSession, RespSessions } from './resp-session.js';
@@ -14,17 +14,17 @@ export interface RespConnectionDeps {
 }
 
 export interface RespConnectionOptions {
-  /** How long to wait for the peer after ending a connection. */
+  /** How long to wait for the client to close its side after we have ended the connection. */
   readonly lingerTimeoutMs: number;
-  /** How long a client may read nothing while replies are pending. */
+  /** A client that reads nothing for this long while replies are pending is disconnected. */
   readonly stallTimeoutMs: number;
-  /** Called once, just before the connection is dropped for that reason, or by its session. */
+  /** Called once, just before the connection is cut because it stalled, or by its session. */
   onCut(reason: 'stalled' | 'session'): void;
   /** Called when the session has refused a password. */
   onWrongPassword(): void;
 }
 
-/** The beginning of the reply to a wrong password: the session decides, and the listener counts by address. */
+/** How the reply to a wrong password begins. The session checks passwords; the listener counts failures by address. */
 const WRONG_PASSWORD = Buffer.from('-WRONGPASS');
 
 function isWrongPassword(chunk: Uint8Array): boolean {
@@ -36,7 +36,7 @@ export class RespConnection {
   readonly #options: RespConnectionOptions;
   readonly #session: RespSession;
   readonly #gone = new AbortController();
-  /** No more input is wanted: the session has ended, or the server drains. */
+  /** Input is ignored from now on: the session has ended, or the server drains. */
   #isInputOver = false;
   #isClosed = false;
   #bug: { readonly thrown: unknown } | undefined;
@@ -72,7 +72,7 @@ export class RespConnection {
     if (this.#bug !== undefined) throw this.#bug.thrown;
   }
 
-  /** Takes no more commands; those that have arrived are answered, then the connection ends. */
+  /** Accepts no more commands; those received so far are answered, then the connection ends. */
   finish(reason: 'client-ended' | 'draining'): void {
     this.#isInputOver = true;
     if (this.#isClosed) return;
@@ -101,8 +101,8 @@ export class RespConnection {
   }
 
   /**
-   * Bytes after the end are read and discarded: unread bytes would turn our end into a reset, and the client
-   * would lose the last reply.
+   * Bytes received after the end are discarded. If they were not read, the connection would be reset, and the
+   * client would lose the last reply.
    */
   #take(chunk: Uint8Array): Promise<void> | undefined {
     if (this.#isInputOver) return undefined;
@@ -129,7 +129,7 @@ export class RespConnection {
     this.#linger();
   }
 
-  /** A client that is still reading its last replies gets time for them; then its end is awaited. */
+  /** Gives the client time to read its last replies, then to close its side. */
   #linger(): void {
     const { clock, connection } = this.#deps;
     const isSent = connection.unsentBytes === 0;
@@ -149,7 +149,7 @@ export class RespConnection {
     }
   }
 
-  /** Nothing is written in the meantime, so any read by the client reduces what is pending. */
+  /** Nothing is written in the meantime, so whenever the client reads, the number of unsent bytes decreases. */
   #watchForStall(): void {
     const { clock, connection } = this.#deps;
     const { unsentBytes } = connection;

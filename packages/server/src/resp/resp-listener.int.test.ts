@@ -5,7 +5,7 @@ import { openRawClient } from '../testing/raw-client.js';
 import { startTestServer } from '../testing/test-server.js';
 import { until } from '../testing/until.js';
 
-test('bytes are echoed, and QUIT ends after the last one', async () => {
+test('bytes are echoed, and QUIT ends the connection after the last one', async () => {
   await using server = await startTestServer([new EchoSlice()]);
   await using client = await openRawClient(server.port('resp'));
   client.send('hello');
@@ -15,7 +15,7 @@ test('bytes are echoed, and QUIT ends after the last one', async () => {
   expect(client.text()).toBe('helloQUIT');
 });
 
-test('a connection above the limit gets an answer and is closed', async () => {
+test('a connection above the limit gets an error reply and is closed', async () => {
   await using server = await startTestServer([new EchoSlice()], {
     settings: { resp: { connectionsMax: 1 } },
   });
@@ -28,7 +28,7 @@ test('a connection above the limit gets an answer and is closed', async () => {
   await until(() => first.text() === 'still here', 'the first one still works');
 });
 
-test('an idle connection is cut', async () => {
+test('an idle connection is closed', async () => {
   await using server = await startTestServer([new EchoSlice()], {
     settings: { resp: { idleTimeoutMs: 100 } },
   });

@@ -69,7 +69,7 @@ async function readSome(reader: AsyncIterator<Uint8Array>): Promise<string> {
   return next.done === true ? '' : Buffer.from(next.value).toString('latin1');
 }
 
-test('bytes are echoed, and QUIT ends after the last byte', () =>
+test('bytes are echoed, and QUIT ends the connection after the last one', () =>
   runInSimulation('quit', async (world) => {
     const { dial } = await listen(world);
     const client = await dial();
@@ -83,7 +83,7 @@ test('bytes are echoed, and QUIT ends after the last byte', () =>
     expect(await client.closed).toEqual({ kind: 'ended' });
   }));
 
-test('a client that ends its direction still gets its replies', () =>
+test('a client that half-closes its connection still gets its replies', () =>
   runInSimulation('half-close', async (world) => {
     const { dial } = await listen(world);
     const client = await dial();
@@ -109,7 +109,7 @@ test('while a session waits, nothing more is read from its client', () =>
     client.destroy();
   }));
 
-test('a client that does not read costs the high water mark, not all of its replies', () =>
+test('a client that does not read costs one write buffer, not all of its replies', () =>
   runInSimulation('slow reader', async (world) => {
     let written = 0;
     const session = createWriter(20, () => {
@@ -126,7 +126,7 @@ test('a client that does not read costs the high water mark, not all of its repl
     client.end();
   }));
 
-test('a client that reads none of its replies is cut, one that reads slowly is kept', () =>
+test('a client that reads none of its replies is disconnected, one that reads slowly is not', () =>
   runInSimulation('stalled', async (world) => {
     const createSession = () =>
       createWriter(Number.POSITIVE_INFINITY, () => new Uint8Array(4 * 1024 * 1024));
@@ -145,7 +145,7 @@ test('a client that reads none of its replies is cut, one that reads slowly is k
     slow.destroy();
   }));
 
-test('a client that reads its last replies slowly gets them all; one that reads nothing is cut', () =>
+test('a client that reads its last replies slowly gets them all; one that reads nothing is disconnected', () =>
   runInSimulation('last replies', async (world) => {
     const replyBytes = 8 * 1024 * 1024;
     const { dial } = await listen(world, {}, () => ({
@@ -173,7 +173,7 @@ test('a client that reads its last replies slowly gets them all; one that reads 
     expect(await cutAfterMs).toBeLessThan(65_000);
   }));
 
-test('a waiting session is notified that its client left, and holds nothing up', () =>
+test('a waiting session is notified when its client disconnects, and delays nothing', () =>
   runInSimulation('gone', async (world) => {
     const journal: string[] = [];
     const createSession = (_wait: unknown, { gone }: RespPeer): RespSession => ({
@@ -225,7 +225,7 @@ test('a session that cannot be created only affects its own connection', () =>
     good.end();
   }));
 
-test('an idle connection is cut after the idle timeout, a busy one is not', () =>
+test('an idle connection is closed after the idle timeout, a busy one is not', () =>
   runInSimulation('idle', async (world) => {
     const { dial } = await listen(world, { idleTimeoutMs: 60_000 });
     const [silent, busy] = [await dial(), await dial()];
@@ -245,7 +245,7 @@ test('an idle connection is cut after the idle timeout, a busy one is not', () =
     busy.destroy();
   }));
 
-test('a connection above the limit gets an error that Redis clients know', () =>
+test('a connection above the limit gets the same error as from Redis', () =>
   runInSimulation('limit', async (world) => {
     const { dial, sessions } = await listen(world, { connectionsMax: 2 });
     const [one, two] = [await dial(), await dial()];
@@ -263,7 +263,7 @@ test('a connection above the limit gets an error that Redis clients know', () =>
     two.destroy();
   }));
 
-test('a refused client that does not leave is dropped', () =>
+test('a refused client that does not close its connection is disconnected', () =>
   runInSimulation('linger', async (world) => {
     const { dial } = await listen(world, { connectionsMax: 1 });
     const one = await dial();
@@ -274,7 +274,7 @@ test('a refused client that does not leave is dropped', () =>
     one.destroy();
   }));
 
-test('a drain answers what has arrived, then ends; new connections are refused', () =>
+test('a drain answers the commands that have arrived, closes the connections and refuses new ones', () =>
   runInSimulation('drain', async (world) => {
     const { dial, listener, waiting } = await listen(world);
     const [busy, idle] = [await dial(), await dial()];
@@ -296,7 +296,7 @@ test('a drain answers what has arrived, then ends; new connections are refused',
     await drained;
   }));
 
-test('when the grace period ends the rest is cut', () =>
+test('when the grace period ends, the remaining connections are cut', () =>
   runInSimulation('force', async (world) => {
     const { dial, listener } = await listen(world);
     const client = await dial();
@@ -320,7 +320,7 @@ test('a session that throws only affects its own connection', () =>
     good.end();
   }));
 
-test('an address that guesses passwords over many connections is cut and then refused', async () => {
+test('an address that guesses passwords over many connections is disconnected, then blocked', async () => {
   await runInSimulation('guesses', async (world) => {
     const reply = new TextEncoder().encode('-WRONGPASS invalid username-password pair\r\n');
     const { dial, sessions } = await listen(world, {}, () => createWriter(1, () => reply));

@@ -1,4 +1,4 @@
-// The RESP listener: accepts, counts, refuses and drains. The session implements the protocol.
+// The RESP listener: connections, limits and draining. The sessions implement the protocol.
 import type { Address, Clock, Connection, Logger } from '@syncline/kernel';
 import type { GuessBudget } from '../auth/guess-budget.js';
 import { ConnectionCount, type ConnectionCountDeps } from '../connection-count.js';
@@ -22,11 +22,11 @@ export interface RespListenerDeps extends ConnectionCountDeps {
 export interface RespListenerOptions {
   readonly address: Address;
   readonly connectionsMax: number;
-  /** 0 keeps an idle connection open. */
+  /** 0 disables the timeout. */
   readonly idleTimeoutMs: number;
 }
 
-/** The text of Redis, which clients know. */
+/** The same message as in Redis, which clients recognize. */
 const TOO_MANY = new TextEncoder().encode('-ERR max number of clients reached\r\n');
 
 export async function openRespListener(
@@ -64,7 +64,7 @@ class RespClients {
   }
 
   accept(connection: Connection): void {
-    if (this.#deps.guesses.isSpent(connection.remote.host)) {
+    if (this.#deps.guesses.isBlocked(connection.remote.host)) {
       this.#count.refused();
       return void connection.destroy();
     }
@@ -107,19 +107,19 @@ class RespClients {
         onWrongPassword: () => {
           const { host } = connection.remote;
           guesses.failed('resp', host);
-          if (guesses.isSpent(host)) this.#endSoon(connection);
+          if (guesses.isBlocked(host)) this.#endSoon(connection);
         },
       },
     );
   }
 
-  /** Behind the answer that is being written. */
+  /** After the current reply has been written. */
   #endSoon(connection: Connection): void {
     this.#count.cut('session');
     this.#deps.clock.defer(() => connection.destroy());
   }
 
-  /** Without an idle limit, which is the default, the connection is not wrapped: each layer costs a little. */
+  /** Without an idle timeout, which is the default, the connection is not wrapped, to save overhead. */
   #limited(connection: Connection): Connection {
     const { idleTimeoutMs } = this.#options;
     if (idleTimeoutMs === 0) return connection;
@@ -130,7 +130,7 @@ class RespClients {
     );
   }
 
-  /** Answers, then discards what the client has sent: unread bytes would turn the end into a reset. */
+  /** Replies with an error, then discards input: with unread bytes, closing would reset the connection. */
   async #refuse(connection: Connection): Promise<void> {
     connection.write(TOO_MANY);
     connection.end();
@@ -139,7 +139,7 @@ class RespClients {
     try {
       for await (const _ of connection.incoming);
     } catch {
-      // It is gone, which is fine.
+      // The client has disconnected, which is fine.
     }
     linger.cancel();
     connection.destroy();

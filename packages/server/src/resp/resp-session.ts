@@ -1,4 +1,4 @@
-// RESP without a socket: the server moves bytes, and a session of the sets slice implements the protocol.
+// RESP without a socket: the server moves the bytes, and sessions of the sets slice implement the protocol.
 import type { RespPeer, RespSession } from '@syncline/sets';
 
 export type { RespPeer, RespSession, RespSink } from '@syncline/sets';

@@ -1,4 +1,4 @@
-// toy.v1.EchoService: the definition and the descriptor that the generated code of a slice would bring.
+// toy.v1.EchoService: the definition and the descriptor, which generated code would normally provide.
 import type { ServiceDefinition } from '@grpc/grpc-js';
 import { fromJSON, type MessageTypeDefinition } from '@grpc/proto-loader';
 

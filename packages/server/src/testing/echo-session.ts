@@ -1,4 +1,4 @@
-// A RESP-like toy protocol: each chunk is echoed. `QUIT` ends, `WAIT` waits for the test, `BUG` throws.
+// A toy protocol for RESP tests: each chunk is echoed. `QUIT` ends the session, `WAIT` waits for the test, `BUG` throws.
 import { assert } from '@syncline/kernel';
 import type { RespSession, RespSink } from '../resp/resp-session.js';
 

@@ -1,15 +1,15 @@
-// A client that sends raw bytes, for what no well-behaved library would send.
+// A client that sends raw bytes, to test what no client library would send.
 import { connect as connectTcp, type Socket } from 'node:net';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 
 export interface RawClient extends AsyncDisposable {
-  /** All that has arrived. */
+  /** Everything received so far. */
   text(): string;
   send(text: string): void;
   end(): void;
   pause(): void;
   resume(): void;
-  /** Resolves when the connection is gone, for whatever reason. */
+  /** Resolves when the connection is closed for any reason. */
   readonly closed: Promise<void>;
 }
 

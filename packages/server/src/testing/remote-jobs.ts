@@ -1,4 +1,4 @@
-// A server of jobs, a remote store that calls it, and a bad network between the two: all in one process.
+// A job server, a remote store and a fault proxy between them, all in one process.
 import {
   type JobInfo,
   type JobStore,
@@ -14,7 +14,7 @@ import type { Slice } from '../slice.js';
 import { jobGrpcService } from '../slices/jobs/job-grpc.js';
 import { startTestServer, type TestServer, type TestServerOptions } from './test-server.js';
 
-/** Stands before the server: the fault proxy of the testkit, which only tests may import. */
+/** The fault proxy of the testkit, which only tests may import. */
 interface Proxy extends AsyncDisposable {
   readonly address: Address;
 }
@@ -30,10 +30,10 @@ export interface RemoteJobs<P extends Proxy> extends AsyncDisposable {
   readonly address: string;
 }
 
-/** Reconnects soon, and often: tests cut connections all the time. */
-const hastyReconnect = { attempts: 100, initialMs: 10, maxMs: 50 } as const;
+/** Tests cut connections all the time. */
+const fastReconnect = { attempts: 100, initialMs: 10, maxMs: 50 } as const;
 
-/** `behind` is the store of the server, who closes it. */
+/** `behind` is the store of the server; the server closes it. */
 export async function startRemoteJobs<P extends Proxy>(
   behind: JobStore,
   startProxy: (options: { readonly target: Address }) => Promise<P>,
@@ -44,7 +44,7 @@ export async function startRemoteJobs<P extends Proxy>(
   const proxy = await startProxy({ target });
   const address = formatAddress(proxy.address);
   const clock = new TimerCount(createSystemClock());
-  const store = createRemoteJobStore({ address, reconnect: hastyReconnect }, { clock });
+  const store = createRemoteJobStore({ address, reconnect: fastReconnect }, { clock });
   return {
     store,
     clock,
@@ -75,14 +75,14 @@ function jobsSlice(store: JobStore): Slice {
 }
 
 /**
- * The calls with encoded states that a server makes to the store. A test replaces them to delay or fail what the
- * server does; direct calls to the store are not affected. Get them before the server starts.
+ * The methods through which the server passes encoded states to the store. A test replaces them to delay the
+ * server or make it fail; direct calls to the store are not affected. Call this before the server starts.
  */
 export function replaceableCalls(store: JobStore): ReturnType<typeof localStore> {
   return localStore(store);
 }
 
-/** Writes states, one per call, to a job whose tasks it has all claimed. */
+/** Claims all tasks of a job and writes states, one per call. */
 export class JobWriter {
   readonly #store: JobStore;
   readonly #job: JobInfo;
@@ -115,7 +115,7 @@ export class JobWriter {
     return new JobWriter(store, job, epochs);
   }
 
-  /** What `set` would send. Each has an event id of its own. */
+  /** What `set` would send. Each write has its own event id. */
   write(taskId: number, tag: string, more: Partial<StateWrite> = {}): StateWrite {
     this.#writesCount += 1;
     const { jobId, incarnation } = this.#job;

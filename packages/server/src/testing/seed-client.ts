@@ -1,7 +1,7 @@
-// A third-party client of the state service, generated from nothing but the plain contract.
+// A third-party client of the state service, generated from the plain contract alone.
 //
-// It keeps every message as received, and re-encodes what it understood. If the two differ in
-// length, the message had a field that the contract does not know.
+// It re-encodes every message that it receives. If the length differs, the message had a field that is not in the
+// contract.
 import { fileURLToPath } from 'node:url';
 import {
   Client,
@@ -27,13 +27,13 @@ export interface SeedResponse {
   readonly buckets?: readonly SeedBucket[];
 }
 
-/** Numbers of 64 bits as text. */
+/** 64-bit numbers are strings. */
 const loaded = loadSync(PROTO, { keepCase: true, longs: String, arrays: true });
 const { Sync } = loaded['fair.state.v1.StateService'] as unknown as ServiceDefinition;
 
 export class SeedStream implements Disposable {
   readonly responses: SeedResponse[] = [];
-  /** Bytes of messages that the contract does not explain. */
+  /** Bytes of fields that are not in the contract. */
   unknownBytes = 0;
   error: ServiceError | undefined;
   isEnded = false;
@@ -69,13 +69,13 @@ export class SeedStream implements Disposable {
     this.call.write(message);
   }
 
-  /** How the server has ended the stream. */
+  /** The error with which the server ended the stream. */
   async refusal(): Promise<ServiceError> {
     await until(() => this.error !== undefined, 'the end of the stream');
     return this.error as ServiceError;
   }
 
-  /** What the buckets of a seed are, after all messages so far. */
+  /** The buckets of a seed, after all messages so far. */
   buckets(seed: string): Readonly<Record<string, number>> {
     const found: Record<string, number> = {};
     for (const response of this.responses.filter((one) => (one.seed ?? '0') === seed)) {

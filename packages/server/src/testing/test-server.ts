@@ -1,4 +1,4 @@
-// Starts a whole server for a test: real sockets on free ports, in memory unless told otherwise.
+// Starts a whole server for a test, with real sockets on free ports, and in memory unless `dataDir` is set.
 import {
   createSystemClock,
   createSystemRandom,
@@ -26,7 +26,7 @@ export interface LogLine {
 type Section = Readonly<Record<string, unknown>>;
 
 export interface TestServerOptions {
-  /** Sections and keys as in the schema; what is left out has its default, ports are 0. */
+  /** Sections and keys as in the schema. Others have their defaults, except ports, which are 0. */
   readonly settings?: Readonly<Record<string, Section | string | number | boolean>>;
   readonly credentials?: Partial<ServerCredentials>;
 }

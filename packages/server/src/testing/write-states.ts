@@ -1,4 +1,4 @@
-// Writes states as tasks would: each task claims its lease once, and then writes under that epoch.
+// Writes states as tasks would: each task is claimed once, and its writes carry that epoch.
 import type { JobStore } from '@syncline/jobs';
 
 export interface StateToWrite {

@@ -1,5 +1,5 @@
-// Noisy neighbours under faults: each fault with every seed, compared with the baseline without throttling,
-// which none may fall to.
+// Evaluates noisy-neighbors with faults: each fault with every seed. Fairness must stay above the baseline without
+// throttling.
 import { setImmediate } from 'node:timers/promises';
 import type { DecayPolicy } from '@syncline/fair';
 import {
@@ -33,11 +33,11 @@ export interface FaultsResult {
 export interface FaultResult {
   readonly row: FaultRow;
   readonly verdict: Verdict;
-  /** Of the fault `killed`. */
+  /** Only for the fault `killed`. */
   readonly parts?: KilledParts;
 }
 
-/** Rejects with the reason of the signal when that fires. */
+/** Rejects with the signal's reason when it fires. */
 export async function evaluateFaults(
   { signal, onRun }: Omit<EvalDeps, 'fleets'>,
   scenario: Scenario,

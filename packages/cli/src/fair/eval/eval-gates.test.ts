@@ -27,7 +27,7 @@ function row(facts: Partial<Extract<EvalRow, { kind: 'fleet' }>>, change = {}): 
   return { row: fleet, verdict: { ...good, ...change }, series: [] };
 }
 
-test('one instance has floors, with the linear policy', () => {
+test('a single instance with the linear policy has minimum values', () => {
   const { apiNoisyNeighbors, batchSurge, flashCrowd } = scenarios;
   expect(checkScenario({ scenario: apiNoisyNeighbors, rows: [row({})] })).toEqual({
     checked: 2,
@@ -47,7 +47,7 @@ test('one instance has floors, with the linear policy', () => {
   expect(checkScenario({ scenario: apiNoisyNeighbors, rows: others }).checked).toBe(0);
 });
 
-test('a fleet that shares must be as good as one instance of its policy', () => {
+test('a fleet that shares state must be as fair as a single instance with the same policy', () => {
   const alone = row({}, { jain: 0.9 });
   const other = row({ policy: 'exponential' }, { jain: 0.7, failuresPerSuccess: 0.3 });
   const check = (...fleets: SeriesResult[]) =>
@@ -61,7 +61,7 @@ test('a fleet that shares must be as good as one instance of its policy', () => 
   expect(check(row({ via: 'isolated', instances: 4 }, { jain: 0.3 })).failures).toEqual([]);
 });
 
-test('a rotation may cost little, one instance or those that share', () => {
+test('a rotation may cost only little fairness, with one instance or with several that share state', () => {
   const check = (...rows: SeriesResult[]) =>
     checkScenario({ scenario: scenarios.apiNoisyNeighbors, rows }).failures;
   const deep = { rotationDip: 0.021 };

@@ -1,5 +1,5 @@
-// Thresholds for the results, set slightly below current values. Only figures that do not depend on the machine
-// have one.
+// Thresholds for the results, slightly below the current values. Only figures that do not depend on the machine have
+// a threshold.
 import type { Verdict } from '@syncline/fair/testing';
 import { shortName } from './eval-plan.js';
 import { type EvalRow, isShared, type RowResult, rowTitle } from './eval-row.js';
@@ -16,7 +16,7 @@ interface Floor {
   readonly min: number;
 }
 
-/** Of one instance with the linear policy. */
+/** For one instance with the linear policy. */
 const LINEAR_FLOORS: Readonly<Record<string, readonly Floor[]>> = {
   api_noisy_neighbors: [
     { figure: 'jain', min: 0.86 },
@@ -29,10 +29,10 @@ const LINEAR_FLOORS: Readonly<Record<string, readonly Floor[]>> = {
   flash_crowd: [{ figure: 'jain', min: 0.96 }],
 };
 
-/** How far instances that share may be from one alone. */
+/** How far the result of instances that share state may be from that of a single one. */
 const JAIN_DISTANCE_MAX = 0.01;
 const FAILURES_RATIO_MAX = 0.05;
-/** How much of the index a rotation may cost, one instance or those that share. */
+/** How much a rotation may lower the index, for a single instance and for several that share state. */
 const ROTATION_DIP_MAX = 0.02;
 
 export function checkScenario({ scenario, rows }: ScenarioResult): GateReport {

@@ -1,8 +1,8 @@
-// The results as JSON: one object per line, so that a long evaluation can be read while it runs.
+// Prints the results as one JSON object per line, so that a long evaluation can be processed while it runs.
 import type { Scenario, Verdict } from '@syncline/fair/testing';
 import { type EvalPlan, shortName } from './eval-plan.js';
 
-/** `facts` say which row it is. */
+/** `facts` identify the row. */
 export function jsonLine(
   scenario: Scenario,
   { seeds, intervalMs }: EvalPlan,

@@ -1,4 +1,4 @@
-// Writes the picture of an evaluation: each scenario without throttling, and with each policy at its best.
+// Writes the chart of an evaluation: each scenario without throttling, and with the largest fleet of each policy.
 import { accessSync, constants, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { SynclineError } from '@syncline/kernel';
@@ -10,7 +10,7 @@ import { isShared, rowTitle } from './eval-row.js';
 import type { ScenarioResult, SeriesResult } from './eval-scenario.js';
 import { describeScenario, FIGURE_NAMES, figures } from './eval-table.js';
 
-/** Checked before the long run. Throws `invalid-argument`. */
+/** Called before the evaluation, which takes long. Throws `invalid-argument` if the file cannot be written. */
 export function checkPicture({ file }: PictureTarget): void {
   try {
     accessSync(dirname(file), constants.W_OK);
@@ -21,7 +21,7 @@ export function checkPicture({ file }: PictureTarget): void {
   }
 }
 
-/** Throws `invalid-argument` when the file cannot be written. */
+/** Throws `invalid-argument` if the file cannot be written. */
 export function writePicture({ file, format }: PictureTarget, results: readonly ScenarioResult[]) {
   const chapters = results.map(chapterOf);
   const text = format === 'svg' ? drawPicture(chapters) : drawPage(chapters, results.map(tableOf));
@@ -50,7 +50,7 @@ function chapterOf({ scenario, rows }: ScenarioResult): PictureChapter {
   };
 }
 
-/** No throttling; then per policy the largest fleet that shares, or the single instance. */
+/** The row without throttling and, for each policy, the largest fleet that shares state or else the single instance. */
 function isPictured({ row }: SeriesResult, rows: readonly SeriesResult[]): boolean {
   if (row.kind === 'open') return true;
   const rivals = rows.filter(

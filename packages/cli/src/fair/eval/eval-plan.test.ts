@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { type EvalFlags, planEval } from './eval-plan.js';
 import { evalRows, rowTitle } from './eval-row.js';
 
-test('by default: all scenarios, both policies, one instance', () => {
+test('the default is all scenarios with both policies and one instance', () => {
   const plan = planEval({});
   expect(plan.scenarios).toEqual(Object.values(scenarios));
   expect(plan).toMatchObject({ seeds: 20, intervalMs: 250, via: 'service' });
@@ -27,7 +27,7 @@ test('a fleet that shares is compared with one of the same size that does not', 
   expect(evalRows(scenarios.flashCrowd, { ...plan, via: 'isolated' })).toHaveLength(4);
 });
 
-test('a check looks at the fleets that have a gate, faults at one for each', () => {
+test('--check runs the fleets that have a threshold, --faults one fleet per fault', () => {
   const { apiNoisyNeighbors, flashCrowd } = scenarios;
   const check = planEval({ check: true });
   expect(check.instancesFor(apiNoisyNeighbors)).toEqual([2, 4, 8]);
@@ -41,7 +41,7 @@ test('a check looks at the fleets that have a gate, faults at one for each', () 
   expect(asked.instancesFor(apiNoisyNeighbors, 'killed')).toEqual([2, 3]);
 });
 
-test('a scenario has a short name and its own', () => {
+test('a scenario can be given by its short or its full name', () => {
   for (const scenario of ['noisy-neighbors', 'api_noisy_neighbors', 'api-noisy-neighbors'])
     expect(planEval({ scenario }).scenarios).toEqual([scenarios.apiNoisyNeighbors]);
 });

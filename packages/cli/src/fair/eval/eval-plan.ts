@@ -1,4 +1,4 @@
-// The checked options of `syncline fair eval`. An invalid value is reported with what is allowed.
+// Validates the options of `syncline fair eval`. An invalid value is reported with the allowed ones.
 import type { DecayPolicy } from '@syncline/fair';
 import { type Fault, type Scenario, scenarios } from '@syncline/fair/testing';
 import { SynclineError } from '@syncline/kernel';
@@ -25,7 +25,7 @@ export interface EvalFlags {
 export interface EvalPlan {
   readonly scenarios: readonly Scenario[];
   readonly policies: readonly DecayPolicy[];
-  /** Of fleets beside the single instance: each 2 or more. */
+  /** The sizes of the fleets to run in addition to the single instance; each at least 2. */
   instancesFor(scenario: Scenario, fault?: Fault): readonly number[];
   readonly intervalMs: number;
   readonly seeds: number;
@@ -65,19 +65,19 @@ export function planEval(flags: EvalFlags): EvalPlan {
   };
 }
 
-/** A check runs the fleets that have a threshold; they take minutes. */
+/** With --check, the fleets that have a threshold run, which takes minutes. */
 function instancesByDefault(scenario: Scenario, isChecked: boolean): readonly number[] {
   return isChecked && scenario === scenarios.apiNoisyNeighbors ? [2, 4, 8] : [];
 }
 
-/** The more instances, the less each knows alone, so the thresholds for a killed service are those of 8. */
+/** The more instances there are, the less each one knows, so the thresholds for a killed service are for 8. */
 function faultyByDefault(fault: Fault): readonly number[] {
   return fault === 'killed' ? [8] : [4];
 }
 
 function refuseConflicts({ faults, via, scenario, picture, redisUrl: url }: EvalFlags): void {
   if (url !== undefined && via !== 'redis')
-    throw refused('--redis-url requires "--via redis". Add that, or remove --redis-url.');
+    throw refused('--redis-url requires "--via redis". Add it, or remove --redis-url.');
   if (faults === undefined) return;
   if (via !== undefined && via !== 'service')
     throw refused(`--faults requires the state service; remove "--via ${via}".`);
@@ -99,7 +99,7 @@ export function shortName({ name }: Scenario): string {
   return name.replace(/^api_/, '').replaceAll('_', '-');
 }
 
-/** `2,4,8`; a fleet of one is the single instance, which is always there. */
+/** Parses `2,4,8`. 1 is left out, because the single instance always runs. */
 function instancesOf(text: string | undefined): readonly number[] | undefined {
   if (text === undefined) return undefined;
   const range = [1, cliLimits.evalInstancesMax.value] as const;

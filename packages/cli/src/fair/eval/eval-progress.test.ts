@@ -29,7 +29,7 @@ function progressOn(isTTY: boolean) {
   return { progress, step, text: () => text };
 }
 
-test('on a terminal one line is updated, and finally removed', () => {
+test('on a terminal, one line is updated and finally removed', () => {
   const { progress, step, text } = progressOn(true);
   step(0, 0.05);
   step(50, 0.06);
@@ -39,7 +39,7 @@ test('on a terminal one line is updated, and finally removed', () => {
   expect(text()).toBe(`${line(5)}${line(7)}\r\u001b[2K`);
 });
 
-test('elsewhere there are only a few whole lines', () => {
+test('elsewhere, a line is printed only occasionally', () => {
   const { progress, step, text } = progressOn(false);
   for (let second = 0; second < 40; second += 1) step(1_000, second / 40);
   progress.clear();

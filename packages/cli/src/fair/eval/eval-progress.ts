@@ -1,14 +1,14 @@
-// The progress of an evaluation: on a terminal one line that is overwritten, elsewhere an occasional line.
+// Shows the progress of an evaluation: on a terminal one line that is overwritten, elsewhere an occasional line.
 import type { Clock } from '@syncline/kernel';
 import type { CliWorld } from '../../cli-world.js';
 import { formatDuration } from '../../duration.js';
 
-/** Fast enough to look alive. */
+/** How often the line on a terminal is updated. */
 const REPAINT_MS = 100;
-/** Logs should not fill up with progress lines. */
+/** Elsewhere, lines are rare, so that they do not fill up a log. */
 const PLAIN_LINE_MS = 15_000;
 
-/** Earlier, the first runs say little about the rest. */
+/** No estimate is shown before this time, because the first runs say little about the others. */
 const GUESS_MS = 3_000;
 
 const CLEAR_LINE = '\r\u001b[2K';
@@ -26,7 +26,7 @@ export class EvalProgress {
     this.#nextAtMs = this.#isMoving ? 0 : this.#startedAtMs + PLAIN_LINE_MS;
   }
 
-  /** `part` is of the whole evaluation, from 0 to 1. */
+  /** `part` is the completed fraction of the whole evaluation. */
   show(what: string, part: number): void {
     const { world, clock } = this.#deps;
     const nowMs = clock.monotonicMs();
@@ -43,7 +43,7 @@ export class EvalProgress {
   }
 }
 
-/** Empty while it would be a guess. */
+/** Empty if it is too early for an estimate. */
 function timeLeft(elapsedMs: number, part: number): string {
   if (elapsedMs < GUESS_MS || part <= 0) return '';
   return `about ${formatDuration((elapsedMs * (1 - part)) / part)} left  `;

@@ -1,5 +1,5 @@
-// The lines of an evaluation: without throttling, with one instance, and with fleets. Every fleet that shares
-// has beside it one of the same size that does not.
+// The rows of an evaluation: without throttling, with one instance, and with fleets. Every fleet that shares state is
+// compared with one of the same size that does not.
 import type { DecayPolicy } from '@syncline/fair';
 import type { Scenario, Verdict } from '@syncline/fair/testing';
 import type { EvalPlan, Via } from './eval-plan.js';
@@ -33,13 +33,13 @@ export function evalRows(scenario: Scenario, plan: EvalPlan): readonly EvalRow[]
   return [openRow, ...fleets];
 }
 
-/** Relative duration of a scenario: about proportional to its instances. */
+/** The relative duration of a scenario, roughly proportional to its instances. */
 export function evalLoad(scenario: Scenario, plan: EvalPlan): number {
   const weights = evalRows(scenario, plan).map((row) => (row.kind === 'open' ? 1 : row.instances));
   return weights.reduce((sum, weight) => sum + weight, 0);
 }
 
-/** Whether instances share. A single one has no one to share with. */
+/** Whether the instances of a row share state. */
 export function isShared(row: EvalRow): boolean {
   return row.kind === 'fleet' && row.via !== 'isolated';
 }
@@ -51,7 +51,7 @@ export function rowTitle(row: EvalRow): string {
   return `${row.policy}, ${row.instances} × ${how}`;
 }
 
-/** For programs. A single instance shares nothing, so it has no way of sharing. */
+/** For JSON. `via` is null for a single instance, which shares nothing. */
 export function rowFacts(row: EvalRow) {
   if (row.kind === 'open') return { policy: null, via: null, instances: null };
   const { policy, via, instances } = row;

@@ -40,7 +40,7 @@ async function playShort(openFleet: OpenFleet) {
   return judge(await trial.play(openFleet, options));
 }
 
-test('instances that share over sockets, through the service or Redis, share their outcomes', async () => {
+test('instances share their outcomes over real sockets, through the service or Redis', async () => {
   const redis = await startRedisProcess();
   try {
     const service = await playShort(openServiceFleet);
@@ -55,7 +55,7 @@ test('instances that share over sockets, through the service or Redis, share the
   }
 });
 
-test('figures are data: one object per line, one line per row', async () => {
+test('with --json, each row is one object on one line', async () => {
   const { stdout, exit } = await run(
     'fair eval --scenario flash-crowd --policy linear --instances 2 --via isolated --seeds 1 --json',
   );
@@ -72,7 +72,7 @@ test('figures are data: one object per line, one line per row', async () => {
   for (const row of rows) expect(row).toMatchObject({ scenario: 'flash-crowd', seeds: 1 });
 });
 
-test('a check that is met says so, and a picture is written', async () => {
+test('a check that passes says so, and a chart is written', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'syncline-eval-'));
   try {
     const file = join(directory, 'fair.html');
@@ -99,7 +99,7 @@ test('F16 with every fault fairness stays above the baseline without throttling,
   expect(stdout).toMatch(/linear, 2 ×, 1 % lost .*while it is down: J 0\.\d{3}/s);
 });
 
-test('a picture that cannot be written is reported with the reason, before anything is run', async () => {
+test('a chart that cannot be written is reported with the reason before anything runs', async () => {
   const { stdout, stderr, exit } = await run(
     'fair eval --scenario flash-crowd --policy linear --seeds 1 --picture /no/such/dir/fair.svg',
   );
@@ -119,7 +119,7 @@ test('a Redis that does not answer is reported immediately, without its password
   expect(stderr).not.toContain('s3cret');
 });
 
-test('Ctrl-C ends it cleanly between two intervals', async () => {
+test('Ctrl-C stops the evaluation cleanly between two intervals', async () => {
   const press = (listener: (event: StopEvent) => void) => setImmediate(() => listener('SIGINT'));
   const { stdout, stderr, exit } = await run('fair eval --instances 2', press);
   expect({ stdout, exit }).toEqual({ stdout: '', exit: 1 });

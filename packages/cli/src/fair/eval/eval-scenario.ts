@@ -18,7 +18,7 @@ import { type EvalRow, evalRows, type RowResult, rowTitle } from './eval-row.js'
 export interface EvalDeps {
   readonly fleets: Readonly<Record<Via, OpenFleet>>;
   readonly signal: AbortSignal;
-  /** Called before each run, of which there are `runs`. */
+  /** Called before each run. `runs` is their total number. */
   onRun(title: string, run: number, runs: number): void;
 }
 
@@ -31,10 +31,10 @@ export interface SeriesResult extends RowResult {
   readonly series: readonly ClassSeries[];
 }
 
-/** Of a picture: the mean of 20 seeds over 5 s is smooth enough to read. */
+/** For charts: the mean of 20 seeds over 5 s is smooth enough to read. */
 const SERIES_BIN_SECONDS = 5;
 
-/** Rejects with the reason of the signal when that fires. */
+/** Rejects with the signal's reason when it fires. */
 export async function evaluateScenario(
   deps: EvalDeps,
   scenario: Scenario,
@@ -48,7 +48,7 @@ export async function evaluateScenario(
   for (let seed = 1; seed <= plan.seeds; seed += 1) {
     const trial = new Trial(scenario, seed);
     for (const [index, { row, verdicts, runs }] of sums.entries()) {
-      await setImmediate(); // a run of one instance never yields to the event loop, which Ctrl-C needs
+      await setImmediate(); // yields to the event loop for Ctrl-C: a run with one instance never does
       deps.signal.throwIfAborted();
       deps.onRun(rowTitle(row), (seed - 1) * sums.length + index, plan.seeds * sums.length);
       const tally = await playRow(deps, trial, row, plan.intervalMs);

@@ -15,7 +15,7 @@ const verdict = {
   failuresPerSuccess: 0.1492,
 };
 
-test('columns line up, whatever the figures', () => {
+test('columns line up, regardless of the figures', () => {
   const rows = [
     { title: 'no throttling', isBold: false, verdict: { ...verdict, used: 1 } },
     { title: 'one', isBold: true, verdict },

@@ -1,4 +1,4 @@
-// The results of a scenario as a table.
+// Prints the results of a scenario as a table.
 import type { Scenario, Verdict } from '@syncline/fair/testing';
 import { renderColumns } from '../../columns.js';
 import type { Paint } from '../../paint.js';
@@ -8,7 +8,7 @@ const HEAD = ['', 'J', 'J30', 'used', 'worst', 'failures/success'];
 
 export interface TableRow {
   readonly title: string;
-  /** Rows of fleets that share are highlighted. */
+  /** Fleets that share state are highlighted. */
   readonly isBold: boolean;
   readonly verdict: Verdict;
 }
@@ -21,7 +21,7 @@ export function renderTable(
   const seedsText = seeds === 1 ? 'one seed' : `mean of ${seeds} seeds`;
   const [room = '', wanted = ''] = describeScenario(scenario).split(', ');
   const name = paint('bold', shortName(scenario));
-  const head = `${name}  ${seedsText}; ${room},\n  ${wanted}\n`; // a line would be too long for 80 columns
+  const head = `${name}  ${seedsText}; ${room},\n  ${wanted}\n`; // two lines, to fit into 80 columns
   const body = rows.map(({ title, isBold, verdict }) => [
     isBold ? paint('bold', title) : title,
     ...figures(verdict),
@@ -39,7 +39,7 @@ export function describeScenario(scenario: Scenario): string {
   return `${capacityPerSecond} per second for ${durationSeconds} s, wanted by ${classes.join(' and ')}`;
 }
 
-/** In the order of the head, equally wide, so that they line up. */
+/** In the order of HEAD. */
 export function figures(verdict: Verdict): readonly string[] {
   return [
     verdict.jain.toFixed(3),

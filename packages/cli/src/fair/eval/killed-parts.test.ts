@@ -3,7 +3,7 @@ import { checkParts, describeParts, meanParts } from './killed-parts.js';
 
 const parts = { away: { jain: 0.75, used: 1 }, after: { jain: 0.85, used: 0.8 } };
 
-test('each policy has its own thresholds, and exponential none for the return', () => {
+test('each policy has its own thresholds, and exponential has none for the time after the outage', () => {
   expect(checkParts(parts, { policy: 'linear', instances: 8 })).toEqual([undefined, undefined]);
   const poor = { away: { jain: 0.72, used: 1 }, after: { jain: 0.79, used: 1 } };
   expect(checkParts(poor, { policy: 'linear', instances: 8 })).toEqual([
@@ -13,7 +13,7 @@ test('each policy has its own thresholds, and exponential none for the return', 
   expect(checkParts(poor, { policy: 'exponential', instances: 8 })).toEqual([undefined]);
 });
 
-test('there are no thresholds for more instances than they were set for', () => {
+test('thresholds do not apply to more instances than they were set for', () => {
   expect(checkParts(parts, { policy: 'linear', instances: 9 })).toEqual([]);
 });
 

@@ -1,10 +1,10 @@
-// The two parts of a run with a killed service that have their own thresholds: while it is down, and the first
-// seconds after its return, when what the instances had learned alone must still count.
+// The two parts of a run with a killed service that have their own thresholds: while the service is down, and the
+// first seconds after its return, when what the instances learned on their own must still count.
 import type { DecayPolicy } from '@syncline/fair';
 import { absenceOf, judgePart, type PartVerdict, type Tally } from '@syncline/fair/testing';
 
 const AFTER_SECONDS = 15;
-/** Of up to 8 instances: the more there are, the less each sees alone. */
+/** The thresholds apply to at most 8 instances: the more there are, the less each one sees. */
 const INSTANCES_MAX = 8;
 const AWAY_MIN: Readonly<Record<DecayPolicy, number>> = { exponential: 0.6, linear: 0.73 };
 /** The exponential policy does not reach it without faults either. */
@@ -25,7 +25,7 @@ export function judgeKilled(tally: Tally): KilledParts | undefined {
   };
 }
 
-/** There is at least one. */
+/** Requires at least one element. */
 export function meanParts(parts: readonly KilledParts[]): KilledParts {
   const mean = (part: keyof KilledParts, field: keyof PartVerdict) =>
     parts.reduce((sum, each) => sum + each[part][field], 0) / parts.length;
@@ -42,7 +42,7 @@ export function describeParts({ away, after }: KilledParts): string {
   return `while it is down: ${figures(away)}; in the ${AFTER_SECONDS} s after: ${figures(after)}`;
 }
 
-/** The message of each threshold that is missed; undefined if it is met. */
+/** One entry per threshold: a message if it is missed, undefined if it is met. */
 export function checkParts(
   { away, after }: KilledParts,
   { policy, instances }: { readonly policy: DecayPolicy; readonly instances: number },

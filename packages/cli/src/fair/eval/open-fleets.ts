@@ -1,5 +1,5 @@
-// How fleets are opened, for each way of sharing. A given Redis must answer before anything runs, so that a
-// failure is not reported only after a minute.
+// Opens fleets for each way of sharing state. Redis must be reachable before anything runs, so that a failure is
+// reported immediately and not after a minute.
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { type OpenFleet, openIsolatedFleet } from '@syncline/fair/testing';
@@ -15,7 +15,7 @@ export interface FleetOpeners {
 
 const ANSWER_TIMEOUT_MS = 5_000;
 
-/** Rejects with `unavailable` when the Redis that it needs is not there, and with the reason of the signal. */
+/** Rejects with `unavailable` if Redis is needed but unreachable, and with the signal's reason when it fires. */
 export async function openFleets(plan: EvalPlan, signal: AbortSignal): Promise<FleetOpeners> {
   const { via, redisUrl, scenarios } = plan;
   const isShared = scenarios.some((scenario) => plan.instancesFor(scenario).length > 0);

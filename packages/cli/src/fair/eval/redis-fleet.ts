@@ -1,5 +1,4 @@
-// Fleets that share through a real Redis. Its script is given the evaluation's time; what waits for the
-// network waits in real time.
+// Fleets that share state through a real Redis. Its script uses the simulated time; network operations take real time.
 import { randomUUID } from 'node:crypto';
 import type { FairRemote } from '@syncline/fair';
 import { redisRemote } from '@syncline/fair/redis';
@@ -7,7 +6,7 @@ import { type FleetSettings, type OpenFleet, openLockstepFleet } from '@syncline
 import { type Clock, createSystemClock, SynclineError } from '@syncline/kernel';
 import { waitUntil } from './wait-until.js';
 
-/** Each run has its own name; its keys expire after three windows, a quarter of an hour. */
+/** Each run uses its own tracker name; its keys expire after three windows, that is, 15 minutes. */
 export function redisFleets(url: string): OpenFleet {
   return async (settings) => {
     const tracker = `eval-${randomUUID()}`;
@@ -25,7 +24,7 @@ export function redisFleets(url: string): OpenFleet {
   };
 }
 
-/** Shows the evaluation's time; its timers are those of the world. */
+/** Simulated time with real timers. */
 function networkClock({ clock }: FleetSettings): Clock {
   const system = createSystemClock();
   return {
@@ -37,7 +36,7 @@ function networkClock({ clock }: FleetSettings): Clock {
   };
 }
 
-/** The URL may hold a password: host and port are enough. */
+/** Names only host and port, because the URL may contain a password. */
 export function cannotShare(url: string, cause: unknown): SynclineError {
   const { host } = new URL(url);
   const reason = cause instanceof Error ? cause.message.replace(/\.$/, '') : String(cause);

@@ -16,7 +16,7 @@ beforeEach(() => {
 
 afterEach(() => rmSync(directory, { recursive: true }));
 
-test('a Redis that is not ready in time is reported, and ended', async () => {
+test('a Redis that is not ready in time is reported and stopped', async () => {
   await expect(startRedisProcess({ program, timeoutMs: 500 })).rejects.toMatchObject({
     code: 'unavailable',
     message: expect.stringMatching(/^cannot start redis-server \(it was not ready in time\)/),

@@ -1,4 +1,4 @@
-// A redis-server for the length of one evaluation: on loopback, on a free port, with nothing on disk.
+// Runs a redis-server for the duration of an evaluation: on loopback, on a free port, without persistence.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { SynclineError } from '@syncline/kernel';
@@ -10,22 +10,22 @@ export interface RedisProcess {
 }
 
 export interface RedisStart {
-  /** Ends the wait for it, and the process with it. */
+  /** Aborts the start and kills the process. */
   readonly signal?: AbortSignal;
   readonly program?: string;
   readonly timeoutMs?: number;
 }
 
 const READY = /Ready to accept connections/;
-/** It takes a few milliseconds with nothing to load. */
+/** Normally it takes a few milliseconds. */
 const START_TIMEOUT_MS = 10_000;
 
-/** Rejects with `unavailable` when there is no redis-server, or it does not start; or as the signal says. */
+/** Rejects with `unavailable` if redis-server is missing or does not start, and with the signal's reason if aborted. */
 export async function startRedisProcess(start: RedisStart = {}): Promise<RedisProcess> {
   const { signal, program = 'redis-server', timeoutMs = START_TIMEOUT_MS } = start;
   const [port = 0] = await findFreePorts(1);
   const args = ['--port', `${port}`, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
-  // Detached: a Ctrl-C is for the evaluation, which then stops it.
+  // Detached, so that Ctrl-C only reaches the evaluation, which then stops Redis.
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'ignore'], detached: true });
   const kill = () => void child.kill('SIGKILL');
   process.once('exit', kill);
@@ -33,7 +33,7 @@ export async function startRedisProcess(start: RedisStart = {}): Promise<RedisPr
     process.off('exit', kill);
     if (child.pid === undefined || child.exitCode !== null) return;
     const gone = once(child, 'exit');
-    kill(); // it keeps nothing
+    kill(); // there is no data to save
     await gone;
   };
   try {

@@ -1,5 +1,5 @@
-// `syncline fair eval` from the plan to the last line: figures to standard output as soon as a scenario is
-// done, progress to standard error, the picture at the end, and the gates last.
+// Runs `syncline fair eval`: prints figures to standard output after each scenario and progress to standard error,
+// then writes the chart and checks the thresholds.
 import type { Scenario } from '@syncline/fair/testing';
 import { createSystemClock, SynclineError } from '@syncline/kernel';
 import { type CliWorld, say } from '../../cli-world.js';
@@ -25,7 +25,7 @@ interface EvalShell {
   readonly progress: EvalProgress;
 }
 
-/** Throws `aborted` when it was stopped, and `limit-exceeded` when a check fails. */
+/** Throws `aborted` if it is stopped, and `limit-exceeded` if a threshold is missed. */
 export async function runEval(world: CliWorld, plan: EvalPlan, isJson: boolean): Promise<void> {
   if (plan.picture) checkPicture(plan.picture);
   const stop = new AbortController();
@@ -36,7 +36,7 @@ export async function runEval(world: CliWorld, plan: EvalPlan, isJson: boolean):
   const shell = { world, plan, isJson, signal: stop.signal, progress };
   try {
     const reports = plan.isFaulty ? await runFaults(shell) : await runScenarios(shell);
-    if (plan.isChecked) tellGates(world, reports);
+    if (plan.isChecked) reportGates(world, reports);
   } finally {
     progress.clear();
   }
@@ -88,21 +88,21 @@ async function runFaults(shell: EvalShell): Promise<readonly GateReport[]> {
       verdict,
     }));
     print(shell, scenario, [open, ...rows]);
-    tellParts(shell, result.rows);
+    printParts(shell, result.rows);
     reports.push(checkFaults(result));
   }
   return reports;
 }
 
-/** Programs find them in the line of the row. */
-function tellParts({ world, isJson }: EvalShell, rows: readonly FaultResult[]): void {
+/** In JSON they are part of the row. */
+function printParts({ world, isJson }: EvalShell, rows: readonly FaultResult[]): void {
   if (isJson) return;
   for (const { row, parts } of rows) {
     if (parts) world.stdout.write(`  ${faultTitle(row)}: ${describeParts(parts)}\n`);
   }
 }
 
-/** Progress through all scenarios; a scenario counts by the instances that it runs. */
+/** Progress over all scenarios, weighted by the number of instances. */
 function onRunOf({ progress, plan }: EvalShell, scenario: Scenario): EvalDeps['onRun'] {
   const loads = plan.scenarios.map((each) => evalLoad(each, plan));
   const sum = (list: readonly number[]) => list.reduce((total, load) => total + load, 0);
@@ -136,7 +136,7 @@ function print(
   stdout.write(`${isFirst ? '' : '\n'}${table}`);
 }
 
-function tellGates(world: CliWorld, reports: readonly GateReport[]): void {
+function reportGates(world: CliWorld, reports: readonly GateReport[]): void {
   const checked = reports.reduce((sum, report) => sum + report.checked, 0);
   const failures = reports.flatMap((report) => report.failures);
   for (const failure of failures) say(world, `Threshold missed: ${failure}`);

@@ -1,5 +1,5 @@
-// Fleets that share through the state service: a whole server in this process and real sockets on loopback,
-// with the evaluation's clock in the place of time.
+// Fleets that share state through the state service: a whole server in this process, with real sockets on loopback
+// and simulated time.
 import { grpcRemote } from '@syncline/fair/grpc';
 import { type FleetSettings, type OpenFleet, openLockstepFleet } from '@syncline/fair/testing';
 import { type Clock, createSystemClock, createSystemRandom, silentLogger } from '@syncline/kernel';
@@ -20,7 +20,7 @@ export const openServiceFleet: OpenFleet = async (settings) => {
   );
 };
 
-/** Empty, and on free ports. The server around the slice lives in real time. */
+/** Starts without data, on free ports. Only the slice uses simulated time. */
 async function startStateService({ clock, random }: FleetSettings): Promise<RunningServer> {
   const flags = new Map([
     ['memory', 'true'],
@@ -32,7 +32,7 @@ async function startStateService({ clock, random }: FleetSettings): Promise<Runn
   const systemClock = createSystemClock();
   const sliceClock: Clock = {
     ...clock.skewed(0),
-    defer: (callback) => systemClock.defer(callback), // behind what real sockets have brought
+    defer: (callback) => systemClock.defer(callback), // after what real sockets have delivered
   };
   const fair = createSlices().filter(({ name }) => name === 'fair');
   const slices = fair.map((slice) => ({

@@ -1,16 +1,16 @@
-// Waits for what comes over real sockets while the evaluation's own clock stands still.
+// Waits for events from real sockets while the simulated clock stands still.
 import { setImmediate } from 'node:timers/promises';
 import { SynclineError } from '@syncline/kernel';
 
-/** A round takes milliseconds; what has not come by then does not come. */
-const PATIENCE_MS = 10_000;
+/** A round normally takes milliseconds. */
+const TIMEOUT_MS = 10_000;
 
 /** Rejects with `unavailable`. */
 export async function waitUntil(condition: () => boolean, what: string): Promise<void> {
-  const deadlineMs = performance.now() + PATIENCE_MS;
+  const deadlineMs = performance.now() + TIMEOUT_MS;
   while (!condition()) {
     if (performance.now() > deadlineMs) {
-      const text = `timed out after ${PATIENCE_MS / 1_000} s waiting for ${what}.`;
+      const text = `timed out after ${TIMEOUT_MS / 1_000} s waiting for ${what}.`;
       throw new SynclineError('unavailable', text);
     }
     await setImmediate();

@@ -1,11 +1,11 @@
-// One chart of a picture: the classes of a scenario over time, each named where its line ends.
+// Draws one panel of a chart: the client classes of a scenario over time, each labeled at the end of its line.
 import type { ClassSeries } from '@syncline/fair/testing';
 import { spreadLabels } from './spread-labels.js';
 import { coordinate, escapeText } from './svg-text.js';
 
 export interface PicturePanel {
   readonly title: string;
-  /** Figures behind the title. */
+  /** Figures after the title. */
   readonly figures: string;
   readonly series: readonly ClassSeries[];
 }
@@ -88,7 +88,7 @@ function drawLabels(all: readonly ClassSeries[], { right, y }: Scales): string {
   const tops = spreadLabels(wanted, range);
   return all
     .map(({ name, served, share }, index) => {
-      const isEntitled = (_: number, bin: number) => (share[bin] ?? 0) > 0; // others ask for nothing
+      const isEntitled = (_: number, bin: number) => (share[bin] ?? 0) > 0; // the class sends requests at that time
       const text = `${mean(served.filter(isEntitled))} per s, fair ${mean(share.filter(isEntitled))}`;
       const top = tops[index] ?? 0;
       return [

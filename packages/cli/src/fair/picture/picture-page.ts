@@ -1,4 +1,4 @@
-// The picture as a page of its own, with the figures in a table that can be copied.
+// The chart as an HTML page, with the figures in a table that can be copied.
 import { drawPicture, type PictureChapter } from './picture.js';
 import { escapeText } from './svg-text.js';
 

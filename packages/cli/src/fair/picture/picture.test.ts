@@ -20,7 +20,7 @@ const chapter = {
   ],
 };
 
-test('a picture stands alone and says what it shows', () => {
+test('a chart is self-contained and labeled', () => {
   const svg = drawPicture([chapter, chapter]);
   expect(svg).toMatch(/^<svg xmlns="[^"]+" viewBox="0 0 960 \d+"/);
   expect(svg).toContain('Mice &lt;and&gt; men');
@@ -30,13 +30,13 @@ test('a picture stands alone and says what it shows', () => {
   expect(svg.match(/class="line c\d"/g)).toHaveLength(4);
 });
 
-test('a class is judged by the time in which it asks', () => {
+test('the averages of a class cover only the time in which it sends requests', () => {
   const svg = drawPicture([chapter]);
   expect(svg).toContain('2 per s, fair 8');
   expect(svg).toContain('8 per s, fair 2');
 });
 
-test('the page has the picture and the figures', () => {
+test('the page contains the chart and the figures', () => {
   const table = { title: 'Mice', head: ['', 'J'], rows: [['a < b', '0.5']] };
   const page = drawPage([chapter], [table]);
   expect(page).toMatch(/^<!doctype html>/);
@@ -44,7 +44,7 @@ test('the page has the picture and the figures', () => {
   expect(page).toContain('<tr><td>a &lt; b</td><td>0.5</td></tr>');
 });
 
-test('labels keep their order and do not lie on each other', () => {
+test('labels keep their order and do not overlap', () => {
   const range = { from: 0, to: 100, height: 20 };
   expect(spreadLabels([50], range)).toEqual([50]);
   expect(spreadLabels([10, 90], range)).toEqual([10, 90]);

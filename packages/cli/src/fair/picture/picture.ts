@@ -1,8 +1,8 @@
-// The picture of an evaluation as SVG: for each scenario the classes of clients over time, first without
-// throttling and then with it. Solid is what a class was served, dashed its fair share; the space between is
-// tinted, so that unfairness is what one sees as colour.
+// The chart of an evaluation as SVG: for each scenario the client classes over time, without and with throttling. A
+// solid line shows what a class was served, a dashed line its fair share; the tinted area between them shows the
+// unfairness.
 //
-// It needs nothing from elsewhere and follows the reader's light or dark theme.
+// It is self-contained and follows the reader's light or dark theme.
 import { drawPanel, PANEL_HEIGHT, type PicturePanel } from './panel.js';
 import { escapeText } from './svg-text.js';
 
@@ -66,7 +66,7 @@ function drawChapter(chapter: PictureChapter): string {
   ].join('\n');
 }
 
-/** What the two kinds of lines mean, top right. */
+/** The legend for the two kinds of lines, at the top right. */
 function drawKey(): string {
   const right = PICTURE_WIDTH - MARGIN;
   return [

@@ -1,13 +1,13 @@
-// Where labels go that would lie on each other: as near to their places as their height allows.
+// Moves labels apart that would overlap, keeping them as close to their wanted positions as possible.
 
 export interface LabelRange {
   readonly from: number;
   readonly to: number;
-  /** Of one label. */
+  /** The height of one label. */
   readonly height: number;
 }
 
-/** Keeps the order of the wanted places. With more labels than fit, the last ones leave the range. */
+/** Keeps the order of the labels. If they do not all fit, the last ones are outside the range. */
 export function spreadLabels(wanted: readonly number[], range: LabelRange): readonly number[] {
   const order = wanted.map((_, index) => index);
   order.sort((left, right) => (wanted[left] ?? 0) - (wanted[right] ?? 0));

@@ -11,7 +11,7 @@ export function escapeText(text: string): string {
   return text.replace(/[&<>"]/g, (character) => ENTITIES[character] ?? character);
 }
 
-/** A coordinate: a tenth of a pixel is fine enough, and keeps the file small. */
+/** Rounded to a tenth of a pixel, which keeps the file small. */
 export function coordinate(value: number): string {
   return String(Math.round(value * 10) / 10);
 }

@@ -86,7 +86,7 @@ test.each(Object.entries(cases))('%s is INVALID_ARGUMENT', async (_, { message, 
   await expectUnchanged();
 });
 
-test('a million deltas in one message are RESOURCE_EXHAUSTED, before they are decoded', async () => {
+test('a million deltas in one message are refused with RESOURCE_EXHAUSTED before they are decoded', async () => {
   using stream = new SeedStream(server.port('grpc'));
   stream.send(manyDeltas(1_000_000));
   const error = await stream.refusal();
@@ -135,7 +135,7 @@ test.each([
   await expectUnchanged();
 });
 
-test('bytes that are not HTTP/2', async () => {
+test('bytes that are not HTTP/2 only affect their own connection', async () => {
   const socket = connectTcp(server.port('grpc'), '127.0.0.1');
   socket.on('error', () => undefined).resume();
   socket.end(Buffer.alloc(1_000, 0x5a));
@@ -143,7 +143,7 @@ test('bytes that are not HTTP/2', async () => {
   await expectUnchanged();
 });
 
-test('GET /api/fair accepts a limit and a tracker, and explains what it refuses', async () => {
+test('GET /api/fair accepts a limit and a tracker, and explains why it refuses invalid ones', async () => {
   const ask = async (query: string) => {
     const answer = await fetch(`http://127.0.0.1:${server.port('http')}/api/fair${query}`);
     return { code: answer.status, body: (await answer.json()) as Record<string, unknown> };

@@ -1,9 +1,9 @@
-// The most throttled callers, as reported by instances. The state service only knows cells; which caller has
-// which cells is known to the instances, and each decides whether to report the names of its callers.
+// The most throttled callers, as reported by instances. The state service only knows cells; only an instance can
+// map them to callers, and it decides whether to report their names.
 //
 //   PUT /api/fair/callers    the most throttled callers of one instance; the newest report wins
 //
-// Kept in memory for the dashboard: an instance reports every second or so, and is forgotten soon after its last report.
+// Reports are kept in memory. An instance reports about once a second, and is forgotten soon after its last report.
 import { type Clock, SynclineError } from '@syncline/kernel';
 import { z } from 'zod';
 import type { HttpReply, HttpRequest, HttpRoute } from '../../http/http-route.js';
@@ -11,7 +11,7 @@ import { serverLimits } from '../../limits.js';
 
 const reportSchema = z.object({
   tracker: z.string().min(1).max(128),
-  /** Names the instance among those of its tracker. */
+  /** Identifies the instance within its tracker. */
   instance: z.string().min(1).max(128),
   callers: z
     .array(
@@ -31,7 +31,7 @@ export interface ThrottledCaller {
   readonly key: string;
   /** The highest that any instance reported. */
   readonly probability: number;
-  /** Of all instances together. */
+  /** The sum over all instances. */
   readonly throttledPerSecond: number;
   readonly instances: number;
 }
@@ -50,7 +50,7 @@ export class CallerReports {
     this.#clock = clock;
   }
 
-  /** Of one tracker, or of all; the most throttled first. */
+  /** The callers of one tracker, or of all trackers; the most throttled first. */
   of(tracker?: string): readonly ThrottledCaller[] {
     const oldestMs = this.#clock.monotonicMs() - serverLimits.callerReportAgeMaxMs.value;
     const callers = new Map<string, ThrottledCaller>();

@@ -1,4 +1,4 @@
-// GET /api/fair: trackers, streams, instances, the highest cells and the most throttled callers, as `syncline fair top` shows them.
+// GET /api/fair: trackers, streams, instances, the hottest cells and the most throttled callers, for `syncline fair top`.
 import type { StateService } from '@syncline/fair';
 import { SynclineError } from '@syncline/kernel';
 import { z } from 'zod';

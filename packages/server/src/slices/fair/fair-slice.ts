@@ -1,4 +1,4 @@
-// Fair as a slice of the server: the state service behind gRPC, its store, and a page of facts.
+// Fair as a slice of the server: the state service over gRPC, its store, its HTTP routes and its view.
 import { fairLimits, fairMetrics, StateService } from '@syncline/fair';
 import { serverLimits } from '../../limits.js';
 import type { RunningSlice, Slice, SliceDeps, SliceStatus } from '../../slice.js';
@@ -22,7 +22,7 @@ async function start(deps: SliceDeps): Promise<RunningSlice> {
   const { config, draining } = deps;
   const store = await openFairStore(deps);
   const service = new StateService({ ...deps, store }, config.fair);
-  // Clients are notified before their connection is cut, and decide alone until there is a server again.
+  // Ends the streams before connections are closed. Clients decide on their own until they reach a server again.
   draining.addEventListener('abort', () => void service.close(), { once: true });
   const callers = new CallerReports(deps.clock);
   const bytesInFlightMax = serverLimits.fairStreamBytesMax.value;

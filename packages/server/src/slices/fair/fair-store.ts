@@ -1,11 +1,11 @@
-// The store that the configuration names.
+// Opens the configured store.
 import { createEmbeddedFairStore, createMemoryFairStore, type FairStore } from '@syncline/fair';
 import type { ServerConfig } from '../../config/server-config.js';
 import type { SliceDeps } from '../../slice.js';
 
 export type FairStoreKind = ServerConfig['fair']['store'];
 
-/** Without a disk the embedded store is the one in memory. */
+/** With `--memory`, the embedded store is replaced by the memory store. */
 export function fairStoreKind({ fair: { store }, memory }: ServerConfig): FairStoreKind {
   return store === 'embedded' && memory ? 'memory' : store;
 }

@@ -1,4 +1,4 @@
-// What the dashboard shows of fair: trackers with their instances and rates, and the cells of one as a heat map.
+// The fair view of the dashboard: trackers with their instances and rates, and the cells of one as a heat map.
 import type { NamespaceFacts, StateService } from '@syncline/fair';
 import { type LiveView, snapshotSource } from '../../dashboard/live-view.js';
 import type { RateDefinition } from '../../dashboard/rate-history.js';
@@ -9,7 +9,7 @@ const INTERVAL_MS = 1_000;
 
 export const fairRates: readonly RateDefinition[] = [
   { name: 'deltas', metric: 'syncline_fair_deltas_total', by: 'tracker' },
-  { name: 'refusals', metric: 'syncline_fair_rejected_messages_total', by: 'tracker' },
+  { name: 'rejected messages', metric: 'syncline_fair_rejected_messages_total', by: 'tracker' },
 ];
 
 function withoutCells(namespace: NamespaceFacts): Omit<NamespaceFacts, 'highest'> {
@@ -27,7 +27,7 @@ export function fairView(service: StateService, callers: CallerReports): LiveVie
         const { namespaces, ...status } = service.describe(serverLimits.liveCellsMax.value);
         const shown =
           namespaces.find(({ tracker }) => tracker === chosen) ??
-          // The busiest one, so that a newly opened page shows activity.
+          // The largest one, so that a newly opened page shows something.
           namespaces.toSorted((a, b) => b.cells - a.cells)[0];
         const seeds = new Map(shown?.seeds.map(({ seed }, index) => [seed, index]));
         return {
@@ -36,7 +36,7 @@ export function fairView(service: StateService, callers: CallerReports): LiveVie
           trackers: namespaces.map(withoutCells),
           shown: shown?.tracker,
           callers: callers.of(shown?.tracker ?? ''),
-          // Seed, row, column, per mille, age: a thousand cells as objects would be five times as long.
+          // Arrays instead of objects, which would be five times as long: seed, row, column, per mille, age.
           cells: shown?.highest.map(({ seed, row, column, probability, ageMs }) => [
             seeds.get(seed) ?? 0,
             row,

@@ -19,7 +19,7 @@ async function isReady(server: TestServer): Promise<boolean> {
   return (await fetch(`http://127.0.0.1:${server.port('http')}/readyz`)).ok;
 }
 
-test('replicas share one state; they are not ready without Redis, and ready again once it is back', async () => {
+test('replicas share one state, are not ready without Redis, and are ready again once it is back', async () => {
   await using redis = await startRedis('--requirepass', 'open-sesame');
   const settings = { fair: { store: 'redis', redis: { url: redis.url } } };
   const credentials = { fairRedisPassword: new Secret('open-sesame') };

@@ -22,7 +22,7 @@ beforeEach(() => {
 
 const connect = (): SeedStream => new SeedStream(server.port('grpc'));
 
-test('F12 deltas are summed within 0 and 1, times rise, and all connected clients receive them', async () => {
+test('F12 deltas are summed and clamped to [0, 1], times only increase, and all connected clients receive them', async () => {
   using one = connect();
   using silent = connect();
   one.send(stateRequest(seed));
@@ -61,7 +61,7 @@ test('F12 a repeated delta counts twice, and nothing decays', async () => {
   expect(stream.responses.at(-1)?.buckets?.[0]?.prob).toBe(0.5);
 });
 
-test('F12 a late client requests the state and gets all of it, including touched zeros', async () => {
+test('F12 a client that connects later requests the whole state and gets it, including cells that are back at zero', async () => {
   using early = connect();
   const places = Array.from({ length: 300 }, (_, at) => ({ row_id: at % 3, col_id: at }));
   early.send(deltaUpdate(seed, ...places.map((place) => ({ ...place, delta_prob: 0.5 }))));
@@ -94,7 +94,7 @@ test('F12 a state of more than 8192 buckets is sent in several messages', async 
   expect(late.unknownBytes).toBe(0);
 });
 
-test('F12 a client that ends its side is disconnected cleanly', async () => {
+test('F12 a client that half-closes its stream is disconnected cleanly', async () => {
   using stream = connect();
   stream.send(deltaUpdate(seed, { row_id: 0, col_id: 0, delta_prob: 0.5 }));
   await until(() => stream.responses.length === 1, 'the broadcast');
@@ -103,7 +103,7 @@ test('F12 a client that ends its side is disconnected cleanly', async () => {
   expect(stream.error).toBeUndefined();
 });
 
-test('the client of these tests notices a field that the contract does not know', async () => {
+test('the client of these tests detects a field that is not in the contract', async () => {
   using stream = connect();
   const shape = { levels: 3, columns: 10, windowMs: '300000', keyCheck: '1' };
   const rule = { policy: 1, ratePerSecond: 0.01, hash: 1, increment: 0.04, decrement: 0.00004 };
@@ -113,7 +113,7 @@ test('the client of these tests notices a field that the contract does not know'
   expect(stream.unknownBytes).toBeGreaterThan(0);
 });
 
-test('a stop ends streams with UNAVAILABLE, and soon', async () => {
+test('a stop ends streams promptly, with UNAVAILABLE', async () => {
   const other = await startTestServer([createFairSlice()]);
   using stream = new SeedStream(other.port('grpc'));
   stream.send(stateRequest('1'));

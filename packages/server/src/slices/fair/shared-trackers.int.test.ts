@@ -64,7 +64,7 @@ test('outcomes reported to one instance reach the other', async () => {
   expect(named?.highest).toHaveLength(2);
 });
 
-test('a restart keeps the buckets, for an instance that has never seen them', async () => {
+test('buckets survive a restart, and a new instance receives them', async () => {
   await using directory = await makeTempDirectory('fair-restart');
   const settings = { dataDir: directory.path };
   {
@@ -86,7 +86,7 @@ test('a restart keeps the buckets, for an instance that has never seen them', as
   expect(stream.buckets('42')).toEqual({ '3/4': 0.5 });
 });
 
-test('TLS and a token: clients with both connect, others are refused and decide alone', async () => {
+test('with TLS and a token, clients that have both connect; others are refused and decide on their own', async () => {
   await using certificates = await makeCertificates();
   const { server: own, ca } = certificates;
   await using server = await startTestServer([createFairSlice()], {
@@ -113,7 +113,7 @@ test('TLS and a token: clients with both connect, others are refused and decide 
   }
 });
 
-test('a client that does not read falls behind, costs little, and catches up', async () => {
+test('a client that does not read costs little, and catches up later', async () => {
   await using server = await startTestServer([createFairSlice()]);
   const port = server.port('grpc');
   using slow = new SeedStream(port);

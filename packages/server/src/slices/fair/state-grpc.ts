@@ -1,5 +1,5 @@
-// fair.state.v1.StateService for grpc-js. The service has its own codec, so gRPC carries plain bytes; the
-// descriptors are only for reflection.
+// fair.state.v1.StateService for grpc-js. The service has its own codec, so gRPC only moves bytes; the descriptors
+// are only used for reflection.
 import type { GrpcService } from '../../grpc/grpc-service.js';
 import {
   runSyncCall,
@@ -35,7 +35,7 @@ function handlers(deps: SyncCallDeps, options: SyncCallOptions) {
   return { sync: (call: SyncCall) => runSyncCall(deps, call, options) };
 }
 
-/** The same bytes: a round is encoded once for all streams. */
+/** Without copying: a broadcast is encoded once for all streams. */
 function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
 }

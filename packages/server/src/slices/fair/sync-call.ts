@@ -1,10 +1,11 @@
-// One Sync call of gRPC and one stream of the state service, tied together.
+// Connects a gRPC Sync call to a stream of the state service.
 //
-//   data   -> receive; while it is at work the call is paused, and HTTP/2 flow control holds the client
-//   write  -> bytes passed to gRPC and not yet read by the client are counted: above the mark the service waits, so a client that does not read costs no more than that
-//   end    -> the service has ended the stream (status), the client its side, or the connection is gone
+//   data   -> receive; while a message is being processed the call is paused, and HTTP/2 flow control stops the client
+//   write  -> counts the bytes that the client has not read yet; above the limit the service waits, which bounds the
+//             cost of a client that does not read
+//   end    -> the service or the client has ended the stream, or the connection was lost
 //
-// grpc-js would count messages, 16 of them, and one may have a third of a megabyte.
+// grpc-js itself would allow 16 messages, each of which may have a third of a megabyte.
 import type { ServerDuplexStream } from '@grpc/grpc-js';
 import { fairLimits, type StateService, type StateStream, type StreamSink } from '@syncline/fair';
 import type { SynclineError } from '@syncline/kernel';
@@ -15,16 +16,16 @@ export type SyncCall = ServerDuplexStream<Uint8Array, Uint8Array>;
 
 export interface SyncCallDeps {
   readonly service: StateService;
-  /** Counts that a limit ended a stream. */
+  /** Records that a limit ended a stream. */
   limitReached(limit: string): void;
 }
 
 export interface SyncCallOptions {
-  /** Bytes in flight to a client above which the service waits. */
+  /** If more bytes than this are in flight to a client, the service waits. */
   readonly bytesInFlightMax: number;
 }
 
-/** Lasts as long as the stream. Rejects with the error that ends the call. */
+/** Settles when the stream ends. Rejects with the error that ends the call. */
 export function runSyncCall(
   { service, limitReached }: SyncCallDeps,
   call: SyncCall,
@@ -80,14 +81,14 @@ export function runSyncCall(
 }
 
 async function receive(stream: StateStream, call: SyncCall, message: Uint8Array): Promise<void> {
-  const atWork = stream.receive(message);
-  if (atWork === undefined) return;
+  const processing = stream.receive(message);
+  if (processing === undefined) return;
   call.pause();
-  await atWork;
+  await processing;
   call.resume();
 }
 
-/** A client replaced by a newer stream of the same name gets ABORTED, as the contract says. */
+/** A stream that was replaced by a newer one of the same client ends with ABORTED, as the contract specifies. */
 function failureOf(error: SynclineError): unknown {
   if (error.code !== 'fenced') return error;
   return { ...statusOf(error), code: GRPC_STATUS.ABORTED };

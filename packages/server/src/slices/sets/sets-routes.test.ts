@@ -15,7 +15,7 @@ function ask(settled: Promise<void>) {
   return setsRoutes(sets as Sets)[0]?.handle(request as HttpRequest);
 }
 
-test('an answer is sent once what it reports is stored', async () => {
+test('a response is sent only when its content is stored', async () => {
   let isShown = false;
   let store = () => {};
   const stored = new Promise<void>((resolve) => {
@@ -33,7 +33,7 @@ test('an answer is sent once what it reports is stored', async () => {
   });
 });
 
-test('undone writes are not reported', async () => {
+test('writes that were rolled back are not reported', async () => {
   const full = new SynclineError('storage-full', 'no room on the disk');
   await expect(ask(Promise.reject(full))).rejects.toBe(full);
 });

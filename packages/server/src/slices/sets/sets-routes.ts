@@ -1,4 +1,4 @@
-// GET /api/sets: what this node holds, as numbers. Names of sets and members are shown by the views of the dashboard.
+// GET /api/sets: figures about the sets of this node. Only the dashboard's views show names of sets and members.
 import type { Sets, SetsStatus } from '@syncline/sets';
 import { z } from 'zod';
 import type { HttpReply, HttpRoute } from '../../http/http-route.js';
@@ -45,7 +45,7 @@ export function setsRoutes(sets: Sets): readonly HttpRoute[] {
   return [{ method: 'GET', path: '', handle: () => showFacts(sets), doc }];
 }
 
-/** Answers are sent once what they report is stored: no other node may wait for a version that is undone later. */
+/** Waits until everything in the response is stored: a version that might still be undone must not be reported. */
 async function showFacts(sets: Sets): Promise<HttpReply> {
   const body = setsFacts(sets);
   await sets.settled();

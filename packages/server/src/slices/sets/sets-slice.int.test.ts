@@ -14,7 +14,7 @@ async function factsOf(server: TestServer): Promise<Record<string, unknown>> {
   return (await response.json()) as Record<string, unknown>;
 }
 
-test('GET /api/sets reports what the node holds, and agrees with SYNCLINE.DIGEST', async () => {
+test('GET /api/sets returns the same digest as SYNCLINE.DIGEST', async () => {
   await using server = await startTestServer([createSetsSlice()], { settings: { nodeId: 7 } });
   const redis = new Redis(server.port('resp'));
   await redis.sadd('fruits', 'apple', 'pear');
@@ -38,7 +38,7 @@ test('GET /api/sets reports what the node holds, and agrees with SYNCLINE.DIGEST
   redis.disconnect();
 });
 
-test('the status shows numbers, and no name of a set or member', async () => {
+test('the status contains figures, but no names of sets or members', async () => {
   await using server = await startTestServer([createSetsSlice()]);
   const redis = new Redis(server.port('resp'));
   await redis.sadd('secret-set', 'secret-member');
@@ -51,7 +51,7 @@ test('the status shows numbers, and no name of a set or member', async () => {
   redis.disconnect();
 });
 
-test('sets survive a restart, and the epoch rises only if the stop was not clean', async () => {
+test('sets survive a restart, and the epoch increases only after an unclean stop', async () => {
   await using directory = await makeTempDirectory('sets');
   const settings = { dataDir: directory.path, sets: { durability: 'synced' } };
   const epochs: unknown[] = [];
@@ -68,7 +68,7 @@ test('sets survive a restart, and the epoch rises only if the stop was not clean
   expect(epochs[1]).toBe(epochs[0]);
 });
 
-test('another node id does not take over the data', async () => {
+test('data of another node id is refused', async () => {
   await using directory = await makeTempDirectory('sets');
   const start = (nodeId: number) =>
     startTestServer([createSetsSlice()], { settings: { dataDir: directory.path, nodeId } });
@@ -76,7 +76,7 @@ test('another node id does not take over the data', async () => {
   await expect(start(2)).rejects.toMatchObject({ code: 'conflict' });
 });
 
-test('a drain answers what has arrived', async () => {
+test('a drain answers the commands that have arrived', async () => {
   await using server = await startTestServer([createSetsSlice()]);
   await using client = await openRawClient(server.port('resp'));
   client.send('*3\r\n$4\r\nSADD\r\n$1\r\na\r\n$1\r\nb\r\n'.repeat(100));
@@ -86,7 +86,7 @@ test('a drain answers what has arrived', async () => {
   expect(client.text()).toBe(`:1\r\n${':0\r\n'.repeat(99)}`);
 });
 
-test('a password is required if configured, and must be configured outside loopback', async () => {
+test('a configured password is required, and one must be configured beyond loopback', async () => {
   const respPassword = new Secret('0123456789abcdef');
   await using server = await startTestServer([createSetsSlice()], {
     credentials: { respPassword },

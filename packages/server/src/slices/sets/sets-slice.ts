@@ -1,4 +1,4 @@
-// Sets as a slice of the server: sessions behind RESP, their directory, and a page of facts.
+// Sets as a slice of the server: RESP sessions, the data directory, an HTTP route and the views.
 import { join } from 'node:path';
 import { SynclineError } from '@syncline/kernel';
 import {
@@ -25,14 +25,14 @@ export function createSetsSlice(): Slice {
   };
 }
 
-/** How long a start waits for the data. A longer load continues with `-LOADING` replies, and /readyz shows progress. */
+/** How long the start waits for the data. After that, clients get `-LOADING` and /readyz shows the progress. */
 const LOAD_WAIT_MS = 1_000;
 
 async function start(deps: SliceDeps): Promise<RunningSlice> {
   try {
     return await open(deps);
   } catch (thrown) {
-    throw located(thrown, deps.config);
+    throw withDirectory(thrown, deps.config);
   }
 }
 
@@ -63,7 +63,7 @@ async function open(deps: SliceDeps): Promise<RunningSlice> {
       serveWhileLoading: true,
     },
   );
-  await loadedOrLater(sets, deps);
+  await waitForLoad(sets, deps);
   return {
     resp: sets,
     http: setsRoutes(sets),
@@ -74,12 +74,12 @@ async function open(deps: SliceDeps): Promise<RunningSlice> {
   };
 }
 
-/** Rejects when the load fails soon; a later failure ends the server. */
-async function loadedOrLater({ loaded }: Sets, deps: SliceDeps): Promise<void> {
+/** Waits for LOAD_WAIT_MS and rejects if loading fails within that time. A later failure stops the server. */
+async function waitForLoad({ loaded }: Sets, deps: SliceDeps): Promise<void> {
   const { clock, config, draining, fail } = deps;
   let isStarted = false;
   loaded.catch((thrown: unknown) => {
-    if (isStarted && !draining.aborted) fail(located(thrown, config));
+    if (isStarted && !draining.aborted) fail(withDirectory(thrown, config));
   });
   const later = new Promise<void>((resolve) => {
     clock.setTimer(LOAD_WAIT_MS, resolve, { unref: true });
@@ -88,8 +88,8 @@ async function loadedOrLater({ loaded }: Sets, deps: SliceDeps): Promise<void> {
   isStarted = true;
 }
 
-/** Adds the directory: the sets only name the files in it. */
-function located(thrown: unknown, config: ServerConfig): SynclineError {
+/** Adds the directory to the message, which only has file names. */
+function withDirectory(thrown: unknown, config: ServerConfig): SynclineError {
   const error = SynclineError.from(thrown, 'corrupt');
   if (error.code !== 'corrupt' && error.code !== 'conflict') return error;
   const directory = join(config.dataDir, 'sets');
@@ -117,7 +117,7 @@ function statusOf(sets: Sets): SliceStatus {
   };
 }
 
-/** A node serves from the start, but it is ready only once it has what its peers had, and while it agrees with them. */
+/** A node serves clients immediately, but is ready only once it has caught up with a peer, and only if none diverged. */
 function withPeers(health: SliceHealth, replication: ReplicationStatus | undefined): SliceHealth {
   if (replication === undefined) return health;
   const { divergedPeers, isCaughtUp, pullFailure } = replication;
@@ -126,15 +126,15 @@ function withPeers(health: SliceHealth, replication: ReplicationStatus | undefin
     return { kind: 'not-ready', reason: `diverged from ${nodes} at the same version; see the log` };
   }
   if (!isCaughtUp) {
-    const why = pullFailure === undefined ? '' : `, which fails: ${pullFailure}`;
+    const why = pullFailure === undefined ? '' : `; the last attempt failed: ${pullFailure}`;
     return { kind: 'not-ready', reason: `waiting for the first pull from a peer${why}` };
   }
   return pullFailure === undefined || health.kind !== 'ready'
     ? health
-    : { kind: 'ready', reason: `behind its peers, and the last pull failed: ${pullFailure}` };
+    : { kind: 'ready', reason: `behind its peers; the last pull failed: ${pullFailure}` };
 }
 
-/** With a full disk a node still answers reads, so it stays ready. */
+/** With a full disk a node still serves reads, so it stays ready. */
 function healthOf(health: ReturnType<Sets['status']>['health'], reason = ''): SliceHealth {
   switch (health) {
     case 'ready':

@@ -1,7 +1,7 @@
-// What the dashboard shows of the sets: this node with its peers, the sets page by page, and the members of one.
+// The dashboard's views of the sets: this node with its peers, the sets page by page, and the members of one set.
 //
-// Names and members are bytes. The page gets them as text, cut where they are long, and the whole name as base64url
-// where it has to send it back.
+// Names and members are bytes. The page gets them as text, truncated if they are long, together with the full name
+// as base64url, which it uses in URLs.
 import { SynclineError } from '@syncline/kernel';
 import type { Sets } from '@syncline/sets';
 import { integerParameter, type LiveView, snapshotSource } from '../../dashboard/live-view.js';
@@ -74,7 +74,7 @@ export function setsViews({ sets, nodeId }: SetsViewDeps): readonly LiveView[] {
   ];
 }
 
-/** Half of what fits: equal positions are never split, so that a page can be longer. */
+/** Half of what fits: entries at the same position are never split, so a page can be longer than this. */
 const PAGE_COUNT = serverLimits.liveListMax.value / 2;
 
 interface ShownBytes {
@@ -95,7 +95,7 @@ function shownBytes(value: Uint8Array): ShownBytes {
   return { text, id, bytes: value.length, isBinary };
 }
 
-/** What fits into a URL. A set with a longer name cannot be opened in the page. */
+/** What fits into a URL. A set with a longer name cannot be opened on the dashboard. */
 const ID_BYTES_MAX = 2_048;
 
 function setNameOf(id: string): Uint8Array {

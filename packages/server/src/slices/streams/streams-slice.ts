@@ -1,9 +1,9 @@
-// Pipelines run in their own processes; those that report to this node are listed here.
+// Pipelines run in their own processes and report their progress to a node.
 //
 //   PUT /api/streams/{pipeline}    the progress of one slot; the newest report wins
-//   GET /api/streams               all that are known
+//   GET /api/streams               the latest reports
 //
-// Reports are kept in memory only, for the dashboard: a pipeline reports again within a second.
+// Reports are kept in memory only: a pipeline reports again within a second.
 import { type Clock, SynclineError } from '@syncline/kernel';
 import { z } from 'zod';
 import { type LiveView, snapshotSource } from '../../dashboard/live-view.js';
@@ -28,7 +28,7 @@ const progressSchema = z.object({
   lagRecords: count.nullish(),
   watermarkMs: z.number().nullish(),
   heldBackBy: text.nullish(),
-  /** How long the last checkpoint took. */
+  /** The duration of the last checkpoint. */
   lastCheckpointMs: z.number().nullish(),
   checkpointBytes: count.nullish(),
   error: text.nullish(),
@@ -42,7 +42,7 @@ interface Report extends PipelineProgress {
   readonly epochAtMs: number;
   readonly recordsInPerSecond: number;
   readonly recordsOutPerSecond: number;
-  /** Of records in, one per report, oldest first. */
+  /** Records in per second, one value per report, oldest first. */
   readonly rates: readonly number[];
 }
 

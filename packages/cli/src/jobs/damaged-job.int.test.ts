@@ -1,4 +1,4 @@
-// `jobs ls` and `rm` of a job that is damaged on the disk of a real server.
+// `jobs ls` and `jobs rm` with a job that is damaged on the disk of a real server.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(dataDir, { recursive: true }));
 
-/** Flips one bit in the first value whose key begins so, on the disk: beneath our own storage and its checksums. */
+/** Flips one bit on disk, below our storage and its checksums, in the first value whose key starts with the prefix. */
 async function flipBit(directory: string, begin: string): Promise<void> {
   const encodings = { keyEncoding: 'view', valueEncoding: 'view' } as const;
   const level = new ClassicLevel<Uint8Array, Uint8Array>(directory, encodings);

@@ -1,16 +1,17 @@
-// The events of a job over as many connections as it takes: one that is lost is opened again behind the last
-// event that came, so that nothing is missing and nothing comes twice.
+// Streams the events of a job and reconnects when a connection is lost, resuming after the last event received,
+// with no gaps and no duplicates.
 //
-// The first connection must succeed, since a mistake in a URL or a name should be told at once. Later ones are
-// tried until the signal fires, or the server says that there is no such job any more.
+// The first connection must succeed, so that a wrong URL or name is reported at once. After that it reconnects
+// until the signal fires or the server says that the job no longer exists.
 import type { JobEvent, Scope } from '@syncline/jobs';
 import { backoffMs, type Clock, type Random, SynclineError } from '@syncline/kernel';
+import { createParser } from 'eventsource-parser';
 import { cliLimits } from '../limits.js';
 import { parseJson, readAnswer, refusalOf, sendRequest } from '../status/server-request.js';
 import type { StatusTarget } from '../status/status-target.js';
 import { unreachableError } from '../status/unreachable-error.js';
 import { isJobEvent } from './job-answers.js';
-import { forPeople, jobPath, scopeQuery } from './job-target.js';
+import { jobPath, scopeQuery, toCliError } from './job-target.js';
 
 export interface FollowDeps {
   readonly clock: Clock;
@@ -27,9 +28,9 @@ export interface FollowOptions {
 }
 
 export type FollowItem =
-  /** What came at once. None is a sign of life: what is held is as new as it can be. */
+  /** The events of one chunk. An empty list is a keep-alive: everything received so far is current. */
   | { readonly kind: 'events'; readonly events: readonly JobEvent[] }
-  /** Out of reach, since when by this wall clock, and why. It is tried again. */
+  /** The server is unreachable; `event.sinceMs` is wall-clock time. Another attempt follows. */
   | {
       readonly kind: 'down';
       readonly event: JobEvent & { kind: 'stale' };
@@ -58,8 +59,8 @@ export async function* followJob(
       }
     } catch (thrown) {
       if (signal.aborted) return;
-      if (!hasConnected || !isWorthWaiting(thrown)) throw forPeople(thrown, options.jobId);
-      reason = thrown.message.replace(/\.\s.*$/s, ''); // the advice is for those who begin
+      if (!hasConnected || !isWorthWaiting(thrown)) throw toCliError(thrown, options.jobId);
+      reason = thrown.message.replace(/\.\s.*$/s, ''); // without the advice, which is for the first attempt
     }
     if (signal.aborted) return;
     yield { kind: 'down', reason, event: { kind: 'stale', sinceMs, attempt: attempt + 1 } };
@@ -69,8 +70,8 @@ export async function* followJob(
 }
 
 /**
- * One connection. It ends when the server ends it, when nothing comes for too long, or when the signal fires. Throws a
- * refusal as the error that the server gave, and a lost connection as `unavailable`.
+ * One connection. It ends when the server closes it, after too long a silence, or when the signal fires. Throws the
+ * server's own error if it refuses, and `unavailable` if the connection is lost.
  */
 async function* connectOnce(
   { target }: FollowDeps,
@@ -97,11 +98,22 @@ async function* connectOnce(
       const body = parseJson(await readAnswer(response, cliLimits.answerBytesMax.value));
       throw refusalOf(target, statusCode, body);
     }
-    const parser = new EventParser();
+    let events: JobEvent[] = [];
+    const parser = createParser({
+      maxBufferSize: cliLimits.eventBytesMax.value,
+      onEvent: ({ data }) => events.push(parseEvent(data)),
+      onError: (error) => {
+        if (error.type !== 'max-buffer-size-exceeded') return; // the standard ignores unknown fields
+        const message = 'the server sent an event that is too large to come from Syncline';
+        throw new SynclineError('unavailable', message, { cause: error });
+      },
+    });
     response.setEncoding('utf8');
     for await (const text of response as AsyncIterable<string>) {
       silence.refresh();
-      yield parser.feed(text).map(parseEvent);
+      parser.feed(text);
+      yield events;
+      events = [];
     }
   } catch (thrown) {
     if (thrown instanceof SynclineError) throw thrown;
@@ -113,42 +125,12 @@ async function* connectOnce(
   }
 }
 
-/**
- * The data of server-sent events, out of a stream of text however it was cut. As the HTML standard has it, less what our
- * server never sends: `retry`, and lines that end in a lone CR. The name and the id of an event stand in its data too.
- */
-export class EventParser {
-  #rest = '';
-  #data: string | undefined;
-
-  /** What the text completes. */
-  feed(text: string): readonly string[] {
-    const events: string[] = [];
-    const lines = (this.#rest + text).split('\n');
-    this.#rest = lines.pop() ?? '';
-    for (const ended of lines) {
-      const line = ended.endsWith('\r') ? ended.slice(0, -1) : ended;
-      if (line === '') {
-        if (this.#data !== undefined) events.push(this.#data);
-        this.#data = undefined;
-      } else if (line.startsWith('data:')) {
-        const value = line.slice(line.startsWith('data: ') ? 6 : 5);
-        this.#data = this.#data === undefined ? value : `${this.#data}\n${value}`;
-      }
-    }
-    if (this.#rest.length + (this.#data?.length ?? 0) <= cliLimits.eventBytesMax.value)
-      return events;
-    const message = 'the server sent an event that is too large to come from Syncline';
-    throw new SynclineError('unavailable', message);
-  }
-}
-
 function parseEvent(data: string): JobEvent {
   let event: unknown;
   try {
     event = JSON.parse(data);
   } catch {
-    // It is refused below, as any other value that is no event.
+    // Refused below, like any other value that is not an event.
   }
   if (isJobEvent(event)) return event;
   throw new SynclineError(

@@ -1,4 +1,4 @@
-// What the server says about jobs, checked before it is shown: whatever listens at a URL may have answered.
+// Validates answers about jobs before they are shown: any program may listen at that URL.
 import {
   type CreatedJob,
   type JobEvent,

@@ -1,4 +1,4 @@
-// What the commands about jobs have in common: where to ask, which part of a job, and its page.
+// Shared by the jobs commands: options, the scope within a job, paths and error messages.
 import { jobsLimits, type Scope } from '@syncline/jobs';
 import { SynclineError } from '@syncline/kernel';
 import type { Command } from 'commander';
@@ -52,7 +52,7 @@ export function scopeQuery({ taskId, tag }: Scope): URLSearchParams {
 export function fetchJob(target: StatusTarget, jobId: string, scope: Scope): Promise<JobAnswer> {
   const bytesMax = cliLimits.jobAnswerBytesMax.value;
   const path = jobPath(jobId, scopeQuery(scope));
-  return fetchAnswer(target, path, isJobAnswer, { bytesMax }).catch(rethrowForPeople(jobId));
+  return fetchAnswer(target, path, isJobAnswer, { bytesMax }).catch(rethrowAsCliError(jobId));
 }
 
 export function taskIdOf(text: string): number {
@@ -65,10 +65,10 @@ export function taskIdOf(text: string): number {
   );
 }
 
-// Error messages for people: in terms of commands, where the server's are in terms of HTTP.
+// The server phrases errors in terms of HTTP; these are phrased in terms of commands.
 
-/** That there is no such job; any other error is handed on as it came. */
-export function forPeople(thrown: unknown, jobId: string): unknown {
+/** Rephrases "no such job"; other errors are returned unchanged. */
+export function toCliError(thrown: unknown, jobId: string): unknown {
   const isNoJob =
     thrown instanceof SynclineError &&
     thrown.code === 'not-found' &&
@@ -80,13 +80,13 @@ export function forPeople(thrown: unknown, jobId: string): unknown {
 }
 
 /** For `catch`. */
-export function rethrowForPeople(jobId: string): (thrown: unknown) => never {
+export function rethrowAsCliError(jobId: string): (thrown: unknown) => never {
   return (thrown) => {
-    throw forPeople(thrown, jobId);
+    throw toCliError(thrown, jobId);
   };
 }
 
-/** Of a job whose metadata the server cannot read: it can be named and deleted, and nothing else. */
+/** For a job whose metadata the server cannot read. It can be listed and deleted, nothing else. */
 export function damagedJobText(jobId: string): string {
   const name = printable(jobId);
   return `🔴 Job ${name} is damaged on disk and cannot be shown. Restore a backup, or delete it: syncline jobs rm ${name}`;

@@ -33,7 +33,7 @@ function startWatch() {
   return { watch, pass };
 }
 
-test('while the server says stale it is not live and grows old, whatever signs of life come', () => {
+test('after `stale` the job is not live and its data ages, even if keep-alives arrive', () => {
   const { watch, pass } = startWatch();
   watch.take({ kind: 'events', events: [synced] });
   expect(watch.picture()).toMatchObject({ connection: { kind: 'live' }, ageMs: 0 });
@@ -50,14 +50,14 @@ test('while the server says stale it is not live and grows old, whatever signs o
   expect(watch.picture()).toMatchObject({ connection: { kind: 'live' }, ageMs: 0 });
 });
 
-test('a clock of the server that is ahead makes no negative age', () => {
+test('a server clock that is ahead does not produce a negative age', () => {
   const { watch } = startWatch();
   const stale = { kind: 'stale', sinceMs: WALL_MS + 60_000, attempt: 1 } as const;
   watch.take({ kind: 'events', events: [synced, stale] });
   expect(watch.picture().ageMs).toBe(0);
 });
 
-test('a restored connection counts as a sign of life', () => {
+test('a restored connection counts as a keep-alive', () => {
   const { watch, pass } = startWatch();
   watch.take({ kind: 'events', events: [synced] });
   const event = { kind: 'stale', sinceMs: WALL_MS, attempt: 1 } as const;

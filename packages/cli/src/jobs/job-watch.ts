@@ -1,17 +1,17 @@
-// What is known while a job is watched: the fold of its events, how the connection is, and whether it is over.
+// The state of a watched job: its events folded into progress, the state of the connection, and how it ended.
 import type { JobEvent, JobFold, Scope } from '@syncline/jobs';
 import type { Clock } from '@syncline/kernel';
 import type { FollowItem } from './follow-job.js';
 import type { Connection, WatchPicture } from './watch-view.js';
 
-/** `settled`: nothing runs or is still to start, and not all is finished. `marked`: nothing will change again. */
+/** `settled`: no cell is running or unstarted, but some did not finish. `marked`: the job is marked as deleted. */
 export type Ending = 'finished' | 'settled' | 'marked' | 'deleted';
 
 export class JobWatch {
   readonly #clock: Clock;
   readonly #fold: JobFold;
   readonly #scope: Scope;
-  /** The server is out of reach, or its store is: what is held is getting old. */
+  /** The server, or its store, is unreachable: the data is getting old. */
   #trouble: Connection | undefined;
   #signMs: number;
 
@@ -22,7 +22,7 @@ export class JobWatch {
     this.#signMs = deps.clock.monotonicMs();
   }
 
-  /** Says how the job has ended, if it has. */
+  /** Returns how the job ended, or undefined if it has not. */
   take(item: FollowItem): Ending | undefined {
     if (item.kind === 'down') {
       this.#trouble = { kind: 'down', attempt: item.event.attempt, reason: item.reason };
@@ -55,7 +55,7 @@ export class JobWatch {
     };
   }
 
-  /** Whatever else comes: until `live` the store behind the server is out of its reach. */
+  /** Stays set until `live`, whatever else arrives: the server cannot reach its store. */
   #noteReach(event: JobEvent): void {
     const nowMs = this.#clock.monotonicMs();
     if (event.kind === 'stale') {
@@ -75,7 +75,7 @@ export class JobWatch {
   }
 }
 
-/** A state that begins or goes on ends no job; asking for each of them would be a waste. */
+/** A running state cannot end a job, so those are not checked. */
 function mayEnd(event: JobEvent): boolean {
   if (event.kind !== 'change' && event.kind !== 'snapshot') return true;
   const { statusClass } = event.state;

@@ -15,7 +15,7 @@ async function run(line: string, options: TestWorldOptions = {}) {
   return { exit, stdout: world.stdout(), stderr: world.stderr() };
 }
 
-test('ls: all, by prefix, by the worst class, as lines of JSON', async () => {
+test('ls lists all jobs, filters by prefix and worst class, and prints lines of JSON', async () => {
   expect((await run('ls')).stdout).toBe('No jobs found.\n');
   await openTasks(server.store, 'ls-good', 2);
   const [bad] = await openTasks(server.store, 'ls-bad', 2);
@@ -35,14 +35,14 @@ test('ls: all, by prefix, by the worst class, as lines of JSON', async () => {
   });
 });
 
-test('ls goes through all pages', async () => {
+test('ls reads all pages', async () => {
   for (let at = 0; at < 105; at += 1)
     await server.store.createJob({ jobId: `many-${String(at).padStart(3, '0')}`, numTasks: 1 });
   const { stdout } = await run('ls --prefix many- --json');
   expect(stdout.trimEnd().split('\n')).toHaveLength(105);
 });
 
-test('show: the whole, a task, one state; names and messages cannot steer the terminal', async () => {
+test('show prints a job, a task or one state, with control characters escaped', async () => {
   const [first] = await openTasks(server.store, 'show-1', 2);
   await first?.setState({
     tag: 'parse',
@@ -69,7 +69,7 @@ test('show: the whole, a task, one state; names and messages cannot steer the te
   });
 });
 
-test('what is unknown or wrong has its exit code', async () => {
+test('unknown jobs and wrong usage have their own exit codes', async () => {
   const stderr = 'syncline: there is no job "nobody". "syncline jobs ls" lists all.\n';
   for (const line of ['show nobody', 'rm nobody --yes', 'rm nobody --mark --yes', 'watch nobody'])
     expect(await run(line)).toMatchObject({ exit: 4, stdout: '', stderr });
@@ -77,7 +77,7 @@ test('what is unknown or wrong has its exit code', async () => {
   expect(await run('show -- -bad-')).toMatchObject({ exit: 2 });
 });
 
-test('rm asks a person, and wants --yes of a program', async () => {
+test('rm asks for confirmation on a terminal and requires --yes elsewhere', async () => {
   await openTasks(server.store, 'rm-1', 1);
   const program = await run('rm rm-1');
   expect(program).toMatchObject({ exit: 2, stdout: '' });

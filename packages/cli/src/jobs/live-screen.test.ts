@@ -7,7 +7,7 @@ function setup() {
   return { written, screen };
 }
 
-test('the cursor and what was on the screen come back, once', () => {
+test('the cursor and the previous content are restored once', () => {
   const { written, screen } = setup();
   screen.enter();
   screen.draw(['a', 'b']);
@@ -21,7 +21,7 @@ test('the cursor and what was on the screen come back, once', () => {
   ]);
 });
 
-test('the same picture is drawn once, and again after a break', () => {
+test('an unchanged picture is not redrawn, except after a suspend', () => {
   const { written, screen } = setup();
   screen.enter();
   screen.draw(['a']);

@@ -1,4 +1,4 @@
-// Laws of the bar: it fills its width, shows every class that has a cell, and is full only at the end.
+// Properties of the bar: it fills its width, shows every class that has a cell, and is full only at the end.
 import type { Counts } from '@syncline/jobs';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -6,7 +6,7 @@ import { renderBar, segmentLengths } from './progress-table.js';
 
 const counts = fc.array(fc.nat({ max: 1_000_000 }), { minLength: 5, maxLength: 5 });
 
-test('lengths sum to the width; a class with a cell has one at least, one without has none', () => {
+test('lengths sum to the width; a class with cells has at least one character, one without has none', () => {
   fc.assert(
     fc.property(counts, fc.integer({ min: 5, max: 200 }), (given, width) => {
       const lengths = segmentLengths(given, width);
@@ -19,7 +19,7 @@ test('lengths sum to the width; a class with a cell has one at least, one withou
   );
 });
 
-test('a segment is off by less than what the small ones need', () => {
+test('the error of a segment is bounded by the minimum lengths of the small ones', () => {
   fc.assert(
     fc.property(counts, fc.integer({ min: 5, max: 200 }), (given, width) => {
       const total = given.reduce((sum, count) => sum + count, 0);
@@ -31,7 +31,7 @@ test('a segment is off by less than what the small ones need', () => {
   );
 });
 
-test('what is done of cells that are not finished counts for the first segment', () => {
+test('partial progress counts towards the first segment', () => {
   const bar = (cells: Partial<Counts>, percent: number) => {
     const none = { notStarted: 0, running: 0, finished: 0, warned: 0, failed: 0, total: 0 };
     return renderBar({ cells: { ...none, ...cells }, percent }, 10, (_, text) => text);

@@ -1,10 +1,10 @@
-// Progress as lines: a bar, percent and five counts for each row, and what there is to say beside them.
+// Renders progress as rows with a bar, a percentage, five counts and a note.
 //
 //   wide    name  bar  percent  five counts  note        one line
 //   medium  name  bar  percent  five counts              and the note below it
 //   narrow  name  percent / bar / five counts / note     one line each
 //
-// Names and messages come from elsewhere, so control characters in them are shown, not obeyed.
+// Names and messages come from clients, so control characters in them are escaped.
 import type { Counts, Progress, State } from '@syncline/jobs';
 import { cutToWidth, displayWidth, padEnd, padStart } from '../display-width.js';
 import type { Color, Paint } from '../paint.js';
@@ -13,13 +13,13 @@ import { type Screen, wrapWords } from '../screen.js';
 
 interface ClassStyle {
   readonly name: Exclude<keyof Counts, 'total'>;
-  /** Heads a column. */
+  /** Column title. */
   readonly word: string;
   readonly color: Color;
   readonly glyph: string;
 }
 
-/** From left to right, in a row. The glyphs of bars differ, so that they can be read without colours too. */
+/** From left to right. Each class has its own glyph, so that bars can be read without colours. */
 const CLASS_STYLES: readonly ClassStyle[] = [
   { name: 'finished', word: 'done', color: 'green', glyph: '█' },
   { name: 'running', word: 'run', color: 'cyan', glyph: '▓' },
@@ -30,7 +30,7 @@ const CLASS_STYLES: readonly ClassStyle[] = [
 
 const MESSAGE_WIDTH_LEAST = 36;
 
-/** Of a job: all cells first, then each tag with its worst message. */
+/** The rows of a job: all cells first, then each tag with its worst message. */
 export function renderProgress(
   progress: Progress,
   options: { readonly paint: Paint; readonly screen: Screen },
@@ -43,7 +43,7 @@ export function renderProgress(
   });
 }
 
-/** The total repeats what a tag says, so it says nothing, unless no tag has the worst cell. */
+/** The total has no note of its own, unless the worst cell belongs to no tag. */
 function rowsOf({ tags, cells, percent, worst }: Progress): readonly ProgressRow[] {
   const rows = tags.map((row) => ({
     name: printable(row.tag),
@@ -61,7 +61,7 @@ function rowsOf({ tags, cells, percent, worst }: Progress): readonly ProgressRow
   ];
 }
 
-/** What there is to say about the worst cell. Of a finished one, which others have overtaken by nothing, little. */
+/** Describes the worst cell. If even that one is finished, there is nothing to add. */
 function describeWorst({ tag, taskId, message, status, statusClass }: State): string {
   if (tag === '') return `task ${taskId} has not written anything`;
   if (statusClass === 'finished') return '';
@@ -77,22 +77,22 @@ function noteColorOf({ failed, warned }: Counts): Color {
 }
 
 export interface ProgressRow {
-  /** Safe for a terminal, as the note. */
+  /** Escaped for a terminal, like the note. */
   readonly name: string;
   readonly cells: Counts;
   readonly percent: number;
   readonly note: string;
   readonly noteColor: Color;
-  /** Stays when not all rows fit. */
+  /** Shown even when not all rows fit. */
   readonly isTotal: boolean;
 }
 
 interface ProgressTableOptions {
-  /** Heads the column of names: what a row stands for. */
+  /** Title of the name column: what a row stands for. */
   readonly noun: string;
-  /** Heads the column of notes. */
+  /** Title of the note column. */
   readonly noteTitle: string;
-  /** A note that would have less room than this goes below its row. */
+  /** A note with less room than this goes below its row. */
   readonly noteWidthLeast: number;
   readonly paint: Paint;
   readonly screen: Screen;
@@ -105,7 +105,7 @@ const PERCENT_WIDTH = 6;
 const between = ' '.repeat(GAP);
 const indent = ' '.repeat(INDENT);
 
-/** As many rows as fit; those left out are the least severe, and the last line counts them. */
+/** As many rows as fit, the most severe first; the last line counts the others. */
 export function renderProgressRows(
   rows: readonly ProgressRow[],
   options: ProgressTableOptions,
@@ -126,7 +126,7 @@ export function renderProgressRows(
 type RenderedRows = ReadonlyMap<ProgressRow, readonly string[]>;
 
 /**
- * The total stays, then come those with failures, with warnings, those that run. Only what may be shown is
+ * The total stays, then rows with failures, with warnings, and those running. Only rows that may be shown are
  * rendered: a job can have more tags than a window has lines.
  */
 function chooseRows(
@@ -200,7 +200,7 @@ function countCells(cells: Counts, { countWidths }: ProgressLayout, paint: Paint
   });
 }
 
-/** A count stays with its word. */
+/** A non-breaking space keeps a count with its word. */
 function countWords(cells: Counts, columns: number, paint: Paint): readonly string[] {
   const words = CLASS_STYLES.map(({ name, word }) => `${cells[name]}\u00a0${word}`);
   const lines = wrapWords(words.join(' '), columns);
@@ -211,9 +211,9 @@ interface ProgressLayout {
   readonly kind: 'wide' | 'medium' | 'narrow';
   readonly nameWidth: number;
   readonly barWidth: number;
-  /** Of the columns of counts, in the order of `CLASS_STYLES`. */
+  /** Widths of the count columns, in the order of `CLASS_STYLES`. */
   readonly countWidths: readonly number[];
-  /** Where a note begins that stands below its row. */
+  /** Indentation of a note below its row. */
   readonly noteIndent: number;
   readonly noteWidth: number;
 }
@@ -224,7 +224,7 @@ const NOTE_INDENT_MAX = 20;
 const BAR_WIDTH_MAX = 40;
 const BAR_WIDTH_LEAST = 10;
 
-/** `noteWidthLeast`: with less room than this a note goes below its row. */
+/** With less room than `noteWidthLeast`, a note goes below its row. */
 function layoutProgress(
   rows: readonly { readonly name: string; readonly cells: Counts }[],
   columns: number,
@@ -276,11 +276,11 @@ function clamp(value: number, min: number, max: number): number {
   return Math.min(max, Math.max(min, value));
 }
 
-// One bar for five counts: a segment per class, side by side. What cells that are not finished have done already counts
-// for the first segment. A class with a cell has at least one character, so that the only failure among a thousand is
-// seen, and a bar is full of one class only when all cells are.
+// One bar for five counts: a segment per class, side by side. Partial progress of unfinished cells counts towards the
+// first segment. Every class that has a cell gets at least one character, so that a single failure among a thousand
+// is visible, and a bar is filled by one class only when all cells are in it.
 
-/** What is not started stands at the right end, where bars are empty. */
+/** Not-started cells are at the right end, where bars are empty. */
 const IN_BAR = ['finished', 'running', 'warned', 'failed', 'notStarted'].flatMap((name) =>
   CLASS_STYLES.filter((style) => style.name === name),
 );
@@ -298,7 +298,7 @@ export function renderBar(
   }).join('');
 }
 
-/** The first takes from the others, in their order, what `percent` says is done beyond it. */
+/** The first segment takes from the others, in order, the progress that `percent` shows beyond it. */
 function doneShares([finished = 0, ...others]: readonly number[], percent: number): number[] {
   const total = finished + sumOf(others);
   let left = Math.max(0, (percent * total) / 100 - finished);
@@ -311,7 +311,7 @@ function doneShares([finished = 0, ...others]: readonly number[], percent: numbe
   return [done, ...rest];
 }
 
-/** Their sum is the width. `shares` are what lengths follow; each class with a cell has one at least. */
+/** Lengths proportional to `shares` that sum to the width; each class with a cell gets at least one. */
 export function segmentLengths(
   counts: readonly number[],
   width: number,
@@ -325,7 +325,7 @@ export function segmentLengths(
   );
   for (let left = width - sumOf(lengths); left !== 0; left += left > 0 ? -1 : 1) {
     const isShort = left > 0;
-    // Who lost most by rounding gets one more; who has most gives one.
+    // The segment that lost most by rounding gains one; the longest gives one.
     const weigh = (at: number) =>
       isShort ? (exact[at] ?? 0) - (lengths[at] ?? 0) : (lengths[at] ?? 0);
     const chosen = counts.reduce((best, _, at) => (weigh(at) > weigh(best) ? at : best), 0);

@@ -1,4 +1,4 @@
-// `jobs set` and `jobs run` against a real server: what a shell script reports, and what becomes of its exit code.
+// `jobs set` and `jobs run` against a real server: reported states, and exit codes.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type JobServer, openTasks, startJobServer } from '../testing/job-server.js';
 import { createTestWorld } from '../testing/test-world.js';
@@ -33,7 +33,7 @@ async function leaseOf(jobId: string): Promise<string | undefined> {
   return state;
 }
 
-test('set: creates the job, and every kind of state has its words', async () => {
+test('set creates the job and writes every kind of state', async () => {
   const first = await jobs('set', 'shell', '--tasks', '2', ...ingest, '--started');
   expect(first).toMatchObject({ exit: 0, stderr: 'Task 0, ingest: running, version 1.\n' });
   await jobs(
@@ -60,7 +60,7 @@ test('set: creates the job, and every kind of state has its words', async () => 
   expect(await leaseOf('shell')).toBe('released');
 });
 
-test('set: what is wrong is said before anything is written', async () => {
+test('set reports wrong usage before anything is written', async () => {
   const wrong: readonly (readonly [readonly string[], string])[] = [
     [['shell', ...ingest], 'exactly one of'],
     [['shell', ...ingest, '--started', '--finished'], 'exactly one of'],
@@ -79,14 +79,14 @@ test('set: what is wrong is said before anything is written', async () => {
   expect((await server.store.getJob('shell'))?.revision).toBe(revision);
 });
 
-test('run: a command that ends well is finished, and its task released', async () => {
+test('run reports a successful command as finished and releases its task', async () => {
   const { exit, stderr } = await jobs('run', 'cron', '--tasks', '1', ...ingest, '--', 'true');
   expect([exit, stderr]).toEqual([0, '']);
   expect(await stateOf('cron')).toMatchObject({ statusClass: 'finished', version: 2 });
   expect(await leaseOf('cron')).toBe('released');
 });
 
-test('run: the exit code is passed on, and is the error', async () => {
+test('run passes on the exit code and reports it as the error', async () => {
   const run = (...line: readonly string[]) =>
     jobs('run', 'codes', '--tasks', '1', ...ingest, '--', ...line);
   expect((await run('sh', '-c', 'exit 3')).exit).toBe(3);
@@ -99,7 +99,7 @@ test('run: the exit code is passed on, and is the error', async () => {
   expect((await stateOf('codes'))?.message).toContain('no-such-command could not be started');
 });
 
-test('run: signals go to the command', async () => {
+test('run forwards signals to the command', async () => {
   const world = createTestWorld();
   const line = ['run', 'stopped', '--tasks', '1', ...ingest, '--url', server.url];
   const ended = world.run('jobs', ...line, '--', 'sleep', '60');
@@ -109,7 +109,7 @@ test('run: signals go to the command', async () => {
   expect((await stateOf('stopped'))?.message).toBe('🔴 ended by SIGTERM');
 });
 
-test('run: a command whose task was taken over keeps its exit code', async () => {
+test('run keeps the exit code of a command whose task was taken over', async () => {
   const world = createTestWorld();
   const line = ['run', 'taken', '--tasks', '1', ...ingest, '--url', server.url];
   const ended = world.run(

@@ -1,4 +1,4 @@
-// What `jobs set` and `jobs run` have in common: which task reports, and a manager that speaks for it over HTTP.
+// Shared by `jobs set` and `jobs run`: the options that name a task, and a job manager that reports over HTTP.
 import {
   createJobManager,
   type JobInfo,
@@ -28,7 +28,7 @@ export function addReportOptions(command: Command): Command {
     .option('--tasks <count>', 'Number of tasks; creates the job if it does not exist');
 }
 
-/** Claims the task: whoever reported for it before is fenced. */
+/** Claims the task, which fences any process that reported for it before. */
 export async function openReporter(
   world: CliWorld,
   jobId: string,
@@ -52,7 +52,7 @@ function countOf(flag: string, text: string): number {
 type TaskStore = Pick<JobStore, 'capabilities' | 'createJob' | 'getJob' | 'lease' | 'setState'>;
 
 /**
- * The jobs of a server over its HTTP interface, as far as a manager needs them to report for one task. The manager brings
+ * A job store over the server's HTTP API, reduced to what a manager needs to report for one task. The manager adds
  * retries, heartbeats, messages and fencing.
  */
 function httpTaskStore(target: StatusTarget): JobStore {

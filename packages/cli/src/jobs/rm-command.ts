@@ -1,4 +1,4 @@
-// `syncline jobs rm`: deletes a job for good, or marks it deleted. A person is asked first; a program says --yes.
+// `syncline jobs rm`: deletes a job permanently or marks it as deleted. Asks for confirmation unless given --yes.
 import { SynclineError } from '@syncline/kernel';
 import type { Command } from 'commander';
 import { type CliWorld, say } from '../cli-world.js';
@@ -12,7 +12,7 @@ import {
   fetchJob,
   type JobCommandOptions,
   jobPath,
-  rethrowForPeople,
+  rethrowAsCliError,
   undefinedIfDamaged,
 } from './job-target.js';
 
@@ -43,7 +43,7 @@ async function remove(world: CliWorld, jobId: string, options: RmOptions): Promi
   const query = new URLSearchParams(isMark ? { mark: '' } : {});
   const path = jobPath(jobId, query);
   const answer = await fetchAnswer(target, path, isRemoval, { method: 'DELETE' }).catch(
-    rethrowForPeople(jobId),
+    rethrowAsCliError(jobId),
   );
   const done = isMark ? 'is marked deleted' : 'is deleted';
   if (options.json) world.stdout.write(`${printableJson(answer, 0)}\n`);

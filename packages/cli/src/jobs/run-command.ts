@@ -1,7 +1,7 @@
 // `syncline jobs run JOB … -- command`: reports a command as a task of a job, from its start to its exit code.
 //
-// The command has our terminal and our signals. Its lease is renewed while it runs, so that a machine that dies shows as
-// a lost task. Its exit code is ours: a cron job or a pipeline sees no difference.
+// The command inherits the terminal and receives our signals. Its lease is renewed while it runs, so that a machine
+// that dies shows as a lost task. We exit with the command's exit code, so a cron job or pipeline sees no difference.
 import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import type { JobManager } from '@syncline/jobs';
@@ -93,7 +93,7 @@ function execute(world: CliWorld, [command = '', ...args]: readonly string[]): P
   });
 }
 
-/** The command has done its work, whatever became of the report. */
+/** A failed report does not change the exit code: the command has done its work. */
 function tellUnreported(world: CliWorld, { info }: JobManager, thrown: unknown): void {
   const { message } = SynclineError.from(thrown);
   say(

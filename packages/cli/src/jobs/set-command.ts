@@ -1,4 +1,4 @@
-// `syncline jobs set`: writes one state, so that a shell script takes part in a job.
+// `syncline jobs set`: writes one state, so that shell scripts can take part in a job.
 import { type JobManager, JobStatus } from '@syncline/jobs';
 import { SynclineError } from '@syncline/kernel';
 import type { Command } from 'commander';
@@ -62,7 +62,7 @@ async function set(world: CliWorld, jobId: string, options: SetOptions): Promise
 
 type Write = (job: JobManager) => ReturnType<JobManager['setFinished']>;
 
-/** Throws before anything is asked of the server. */
+/** Throws before anything is sent to the server. */
 function writeOf(options: SetOptions): Write {
   const { started, finished, error, warning, status, message, tag } = options;
   const kinds = [started, finished, error, warning, status].filter((one) => one !== undefined);

@@ -1,4 +1,4 @@
-// `syncline jobs show`: one job as it is now, or the part of it that a tag and a task name.
+// `syncline jobs show`: the current state of a job, or of one tag or task.
 import type { Scope, State } from '@syncline/jobs';
 import type { Command } from 'commander';
 import type { CliWorld } from '../cli-world.js';
@@ -95,7 +95,7 @@ function linesOf(rows: readonly (readonly string[])[]): readonly string[] {
   return renderColumns(rows, ' ').trimEnd().split('\n');
 }
 
-/** In UTC: a job is looked at from more than one place. What is no time of this calendar is shown as it came. */
+/** In UTC, since a job may be viewed from several time zones. A value outside the calendar is shown as is. */
 function timeText(timeMs: number): string {
   const time = new Date(timeMs);
   return Number.isNaN(time.getTime()) ? String(timeMs) : time.toISOString().replace(/\.\d+Z$/, 'Z');

@@ -1,16 +1,20 @@
-// `jobs watch` against a real server: a table on a terminal, lines elsewhere, over lost connections, to the end.
+// `jobs watch` against a real server: a table on a terminal, lines elsewhere, across lost connections.
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { makeTempDirectory } from '@syncline/testkit';
 import { expect, test } from 'vitest';
+import { cliLimits } from '../limits.js';
 import { type JobServer, openTasks, startJobServer } from '../testing/job-server.js';
 import { createTestWorld, type TestWorld, type TestWorldOptions } from '../testing/test-world.js';
 
 const screen = { columns: 80, rows: 24 };
 const environment = { NO_COLOR: '1' };
 
-/** What is done when a text has come to the output. */
+/** What to do when a text appears in the output. */
 type Act = readonly [text: string, act: (world: TestWorld) => unknown];
 
-/** Runs until it ends, and does one act after the other. */
+/** Runs the command to its end, performing one act after the other. */
 async function watch(
   { url }: JobServer,
   flags: readonly string[],
@@ -39,7 +43,7 @@ const kindsOf = (stdout: string) =>
     .split('\n')
     .map((line) => JSON.parse(line).kind);
 
-test('lines: one event each, until the job is finished', async () => {
+test('prints one event per line until the job is finished', async () => {
   await using server = await startJobServer();
   const [one, two] = await openTasks(server.store, 'lines', 2);
   await one?.setFinished({ tag: 'ingest' });
@@ -54,7 +58,7 @@ test('lines: one event each, until the job is finished', async () => {
   expect(kinds.slice(-2)).toEqual(['synced', 'change']);
 });
 
-test('over with a failure: 1; a part that is finished: 0; deleted: 4; marked: 4', async () => {
+test('exit codes: 1 with a failure, 0 for a finished scope, 4 if deleted or marked', async () => {
   await using server = await startJobServer();
   const [task] = await openTasks(server.store, 'ends', 1);
   await task?.setFinished({ tag: 'ingest' });
@@ -76,7 +80,7 @@ test('over with a failure: 1; a part that is finished: 0; deleted: 4; marked: 4'
   expect((await watch(server, ['marked', '--until-finished'], {})).exit).toBe(4);
 });
 
-test('after a cursor: only what came later, and the end is known all the same', async () => {
+test('after a cursor only later events are printed, and the end is still detected', async () => {
   await using server = await startJobServer();
   const [task] = await openTasks(server.store, 'resumed', 1);
   await task?.setFinished({ tag: 'ingest' });
@@ -94,7 +98,7 @@ test('after a cursor: only what came later, and the end is known all the same', 
   expect(wrong).toMatchObject({ exit: 2, stdout: '' });
 });
 
-test('a table: drawn in place, left as it was on Ctrl-C, with the last picture below', async () => {
+test('a table is drawn in place; Ctrl-C restores the screen with the last picture below', async () => {
   await using server = await startJobServer();
   const [task] = await openTasks(server.store, 'table', 1);
   await task?.setState({ tag: 'ingest', status: 5, message: 'page \u001b[2J1' });
@@ -114,7 +118,7 @@ test('a table: drawn in place, left as it was on Ctrl-C, with the last picture b
   expect(final).not.toContain('\u001b');
 });
 
-test('a server that comes back: the table says how old it is meanwhile, then goes on', async () => {
+test('while the server is down the table shows the age of its data, then resumes', async () => {
   await using directory = await makeTempDirectory('watch');
   const dataDir = directory.path;
   const first = await startJobServer({ dataDir });
@@ -142,7 +146,7 @@ test('a server that comes back: the table says how old it is meanwhile, then goe
   expect(stdout.split('\u001b[?1049l')[1]).toMatch(/✔ finished\n.* ingest .* 100\.0%/s);
 });
 
-test('lines of a server that is gone: stale, with the moment by the wall clock since when', async () => {
+test('a lost server produces a stale event with the wall-clock time since when', async () => {
   const server = await startJobServer();
   await openTasks(server.store, 'gone', 1);
   const startMs = Date.now();
@@ -157,7 +161,7 @@ test('lines of a server that is gone: stale, with the moment by the wall clock s
   expect(sinceMs).toBeLessThanOrEqual(Date.now());
 });
 
-test('Ctrl-C before the end is no success', async () => {
+test('Ctrl-C before the end does not exit with 0', async () => {
   await using server = await startJobServer();
   await openTasks(server.store, 'waiting', 1);
   const world = createTestWorld({
@@ -166,4 +170,20 @@ test('Ctrl-C before the end is no success', async () => {
   const args = ['jobs', 'watch', 'waiting', '--until-finished', '--url', server.url];
   expect(await world.run(...args)).toBe(1);
   expect(world.stderr()).toBe('syncline: stopped by SIGINT before the job ended.\n');
+});
+
+test('an event that does not end is abandoned with its connection', async () => {
+  const server = createServer((_, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    response.write(`: hello\n\ndata: ${'x'.repeat(cliLimits.eventBytesMax.value)}`);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const world = createTestWorld({ environment });
+  const watching = world.run('jobs', 'watch', 'x', '--url', `http://127.0.0.1:${port}`);
+  await expect.poll(() => world.stderr()).toContain('too large to come from Syncline');
+  world.send('SIGINT');
+  await watching;
+  server.closeAllConnections();
+  server.close();
 });

@@ -1,6 +1,6 @@
-// Follows a job until it ends, its reader goes or a signal comes: as a table, or as a line per event.
+// Follows a job until it ends, its output is closed or a signal arrives: as a table, or as one line per event.
 //
-// The job is folded only where its progress is needed. Lines alone cost no memory, however large the job is.
+// Events are folded only where progress is needed. Plain lines use no memory, however large the job is.
 import { setImmediate } from 'node:timers/promises';
 import { type Counts, JobFold, type Scope } from '@syncline/jobs';
 import { SynclineError, unreachable } from '@syncline/kernel';
@@ -55,8 +55,8 @@ async function startWatch(deps: WatchDeps, plan: WatchPlan): Promise<JobWatch | 
 }
 
 /**
- * A stream from the start brings all states itself; one that resumes brings only what came later, so what was there
- * before is read first.
+ * A stream from the start includes all states. One that resumes has only later changes, so the earlier states are read
+ * first.
  */
 async function startFold(
   target: StatusTarget,
@@ -98,7 +98,7 @@ async function consume(
       output.end(ending);
       return ending;
     }
-    await setImmediate(); // a pipe without a reader is known after the turn that wrote to it
+    await setImmediate(); // a closed pipe is noticed one turn after writing to it
     if (output.isUnread) return undefined;
   }
   return undefined;
@@ -131,19 +131,18 @@ function conclude(ending: Ending, jobId: string, cells: Counts | undefined): voi
   }
 }
 
-/** Where a watch shows what comes: a table, or lines. */
+/** Where a watch shows its events: a table, or lines. */
 interface WatchOutput {
-  /** Called with all that comes, in order. */
+  /** Called with every item, in order. */
   show(item: FollowItem): void;
-  /** Nobody reads it any more. */
+  /** The reader has closed the pipe. */
   readonly isUnread: boolean;
   /** May be called twice; the first ending counts. */
   end(ending?: Ending): void;
 }
 
 /**
- * Events as lines of JSON, for programs. That the server is out of reach is an event too, and words on standard error
- * tell people why.
+ * Events as lines of JSON, for programs. An unreachable server is an event too; the reason goes to standard error.
  */
 class EventLines implements WatchOutput {
   readonly #world: CliWorld;

@@ -1,4 +1,4 @@
-// The table of `jobs watch` on a terminal: drawn at most ten times a second, in whatever size the window has then.
+// The table of `jobs watch` on a terminal, drawn at most ten times a second at the current window size.
 import type { Clock, Timer } from '@syncline/kernel';
 import type { CliWorld, OutputStream } from '../cli-world.js';
 import { cliLimits } from '../limits.js';
@@ -37,14 +37,14 @@ export class WatchTable {
     );
   }
 
-  /** What came is in `watched` already. The first call opens the table: until then an error is plain text. */
+  /** `watched` already has the event. The first call opens the table; until then errors are plain text. */
   show(): void {
     if (this.#timer !== undefined || this.#hasEnded) return;
     this.#screen.enter();
     this.#draw();
   }
 
-  /** The screen is as it was, and the last picture stands below what was there. */
+  /** Restores the screen and prints the last picture below its previous content. */
   end(ending: Ending | 'left' = 'left'): void {
     const wasOpen = this.#timer !== undefined;
     this.#timer?.cancel();
@@ -57,7 +57,7 @@ export class WatchTable {
     this.#deps.world.stdout.write(`${lines.join('\n')}\n`);
   }
 
-  /** By the clock and not by events: an age grows without them, and a thousand of them need one picture. */
+  /** Driven by a timer, not by events: ages grow without events, and a thousand events need one redraw. */
   #draw(): void {
     const { columns, rows } = screenOf(this.#deps.world.stdout);
     this.#screen.draw(this.#render(columns, rows, { hint: 'Ctrl-C to quit' }));
@@ -82,13 +82,13 @@ const LEAVE = `${ESC}?25h${ESC}?1049l`;
 const HOME = `${ESC}H`;
 const CLEAR_LINE = `${ESC}K`;
 const CLEAR_BELOW = `${ESC}J`;
-/** Between these two a terminal that can shows nothing half drawn; others ignore them. */
+/** Synchronized output: terminals that support it show the whole frame at once; others ignore it. */
 const BEGIN = `${ESC}?2026h`;
 const END = `${ESC}?2026l`;
 
 /**
- * A picture on a terminal that is drawn again and again: on the alternate screen, without a cursor and without flicker.
- * What was on the screen before comes back at the end, with the last picture below it.
+ * Redraws a picture on the terminal's alternate screen, without cursor or flicker. At the end the previous content is
+ * restored, with the last picture below it.
  */
 export class LiveScreen {
   readonly #stream: OutputStream;
@@ -106,7 +106,7 @@ export class LiveScreen {
     this.#stream.write(ENTER);
   }
 
-  /** Lines that fit. The same picture is not drawn twice. */
+  /** The lines must fit. An unchanged picture is not redrawn. */
   draw(lines: readonly string[]): void {
     const text = lines.map((line) => `${line}${CLEAR_LINE}`).join('\n');
     if (!this.#isOn || text === this.#drawn) return;
@@ -114,7 +114,7 @@ export class LiveScreen {
     this.#stream.write(`${BEGIN}${HOME}${text}${CLEAR_BELOW}${END}`);
   }
 
-  /** May be called at any time and twice: the terminal is as it was before. */
+  /** Restores the terminal. May be called at any time, and twice. */
   leave(): void {
     if (!this.#isOn) return;
     this.#isOn = false;

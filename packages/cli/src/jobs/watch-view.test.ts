@@ -124,7 +124,7 @@ test.each([
   );
 });
 
-test('nothing wraps and nothing scrolls, whatever the size; colours change no width', () => {
+test('nothing wraps or scrolls at any size, and colours do not change widths', () => {
   const color: Paint = (_, text) => `\u001b[31m${text}\u001b[0m`;
   for (const one of PICTURES) {
     for (let columns = 8; columns <= 200; columns += 11) {
@@ -140,14 +140,14 @@ test('nothing wraps and nothing scrolls, whatever the size; colours change no wi
   }
 });
 
-test('what does not fit is counted, and a failure is never what is left out', () => {
+test('rows that do not fit are counted, and failures are always shown', () => {
   const screen = { columns: 80, rows: 12 };
   const text = renderWatch(picture(many), { paint: plainPaint, screen }).join('\n');
   expect(text).toContain('tag-35');
   expect(text).toMatch(/… \d+ more tags, 30 of them finished/);
 });
 
-test('names and messages are shown, not obeyed', () => {
+test('control characters in names and messages are escaped', () => {
   const evil = '\u001b[2J\u009b2J\u0007\n';
   const screen = { columns: 120, rows: 30 };
   const shown = renderWatch(

@@ -1,4 +1,4 @@
-// What `jobs watch` draws: the job and how the connection is, its progress, then lost tasks and the age of it all.
+// Renders the screen of `jobs watch`: job and connection, progress, lost tasks, and the age of the data.
 import type { JobInfo, Progress, Scope, TaskLease } from '@syncline/jobs';
 import { cutToWidth, displayWidth, padEnd } from '../display-width.js';
 import { formatDuration } from '../duration.js';
@@ -8,13 +8,13 @@ import { type Screen, wrapWords } from '../screen.js';
 import { GAP, renderProgress } from './progress-table.js';
 
 export type Connection =
-  /** Some of the states are still to come. */
+  /** The replay of states is not complete yet. */
   | { readonly kind: 'loading'; readonly states: number }
   | { readonly kind: 'live' }
   | { readonly kind: 'down'; readonly attempt: number; readonly reason: string }
-  /** The server answers, but its store is out of reach. */
+  /** The server answers, but cannot reach its store. */
   | { readonly kind: 'stale'; readonly attempt: number }
-  /** The last picture: how it ended. */
+  /** The final picture: how the job ended. */
   | { readonly kind: 'ended'; readonly color: Color; readonly text: string };
 
 export interface WatchPicture {
@@ -23,13 +23,13 @@ export interface WatchPicture {
   readonly progress: Progress;
   readonly lost: readonly TaskLease[];
   readonly connection: Connection;
-  /** Since it was last known that nothing is missing. */
+  /** Time since the data was last known to be complete. */
   readonly ageMs: number;
-  /** How to leave, while it is drawn again and again. */
+  /** How to quit, while the picture is live. */
   readonly hint?: string;
 }
 
-/** More than these few are counted, not named. */
+/** Beyond this number, tasks are counted, not named. */
 const LOST_NAMED_MAX = 20;
 
 export interface ViewOptions {
@@ -47,7 +47,7 @@ export function renderWatch(picture: WatchPicture, { paint, screen }: ViewOption
     .map((line) => cutToWidth(line, screen.columns));
 }
 
-/** The job on the left, the connection at the right end. */
+/** The job on the left, the connection on the right. */
 function renderHeading(
   { job, scope, connection, hint }: WatchPicture,
   { paint, screen }: ViewOptions,
@@ -116,7 +116,7 @@ function renderAge(
   if (connection.kind !== 'down' && connection.kind !== 'stale') return [lead + paint('dim', age)];
   const reason =
     connection.kind === 'down' ? connection.reason : 'the server cannot reach its job store';
-  const told = `${age}; attempt ${connection.attempt}: ${printable(reason)}`;
-  const lines = wrapWords(told, screen.columns - displayWidth(lead));
+  const text = `${age}; attempt ${connection.attempt}: ${printable(reason)}`;
+  const lines = wrapWords(text, screen.columns - displayWidth(lead));
   return lines.map((line, at) => `${at === 0 ? lead : ' '.repeat(7)}${paint('red', line)}`);
 }

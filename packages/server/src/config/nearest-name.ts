@@ -51,6 +51,7 @@ export function suggestion(name: string, known: Iterable<string>): string {
   return nearest === undefined ? '' : ` Did you mean "${nearest}"?`;
 }
 
+/** Counts swapped adjacent letters as one step, which fastest-levenshtein and its like do not. */
 function editDistance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, column) => column);

@@ -98,7 +98,7 @@ const noTouch = define('no-touch', 3, flags, {
 });
 
 const info = define('info', 2, flags, {
-  summary: 'Returns facts about this connection.',
+  summary: 'Returns information about this connection.',
   difference: 'Without buffers and file descriptors.',
   run: ({ client, facts, reply }) => reply.verbatim(clientLine(client, facts.clock.monotonicMs())),
 });
@@ -106,7 +106,7 @@ const info = define('info', 2, flags, {
 const list = define('list', -2, ['admin', ...flags], {
   wordsMax,
   syntax: '[TYPE NORMAL|MASTER|REPLICA|PUBSUB] [ID id ...]',
-  summary: 'Returns facts about all connections.',
+  summary: 'Returns information about all connections.',
   difference: 'Without buffers and file descriptors.',
   run(context) {
     const clients = listedClients(context);
@@ -247,7 +247,7 @@ const subcommands: readonly Command[] = [
 ];
 
 export const clientCommand = define('client', -2, [], {
-  summary: 'Returns facts about connections, names and closes them.',
+  summary: 'Returns information about connections, and names or closes them.',
   difference: 'Other subcommands (TRACKING, PAUSE, UNBLOCK, …) are unknown.',
   subcommands: withHelp(define, 'client', subcommands),
   run: ({ reply }) => reply.error(errorFor.wrongArguments('client')),

@@ -1,4 +1,4 @@
-// The configuration with real files: secrets and TLS files that are right, wrong, or missing.
+// The configuration with real files: secrets and TLS files that are valid, invalid or missing.
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -97,11 +97,11 @@ function aboutNamed(
 
 const infoTexts = {
   summary: 'Returns information about the named commands, or about all of them.',
-  difference: 'Without hints and key specifications.',
+  difference: 'Hints and key specifications are not included.',
 };
 const docsTexts = {
   summary: 'Returns documentation of the named commands, or of all of them.',
-  difference: 'Without complexity, history and arguments.',
+  difference: 'Complexity, history and arguments are not included.',
 };
 
 /** All commands if none is named; undefined for a name that is unknown. */

@@ -128,7 +128,7 @@ test('under npm it stops when the intermediate shell has died of the signal', as
   await shell.url();
   shell.child.kill('SIGKILL'); // its streams stay open until the server has exited too
   expect(await shell.end()).toEqual({ code: undefined, signal: 'SIGKILL' });
-  expect(shell.stderr).toContain('"because":"disconnect"');
+  expect(shell.stderr).toContain('"reason":"disconnect"');
   expect(shell.stderr).toContain('server stopped');
 });
 

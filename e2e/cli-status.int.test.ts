@@ -46,7 +46,7 @@ test('a token from a file, and what happens without it', async () => {
   const url = await server.url();
   const without = await runCli(['status', '--url', url]);
   expect(without).toMatchObject({ code: 1, stdout: '' });
-  expect(without.stderr).toContain('wants a token. Set SYNCLINE_TOKEN_FILE');
+  expect(without.stderr).toContain('requires a token. Set SYNCLINE_TOKEN_FILE');
   const wrong = await runCli(['status', '--url', url], { environment: { SYNCLINE_TOKEN: 'no' } });
   expect(wrong.stderr).toContain('does not accept this token');
   expect(await runCli(['status', '--url', url], { environment })).toMatchObject({ code: 0 });

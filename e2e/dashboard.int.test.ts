@@ -51,7 +51,7 @@ async function seeChange(page: Page, selector: string): Promise<void> {
 }
 
 const VIEWS: (readonly [string, readonly (string | RegExp)[]])[] = [
-  ['/', [/Node 1 is ready/, 'Fair buckets', 'Job states', /in memory/, '127.0.0.1']],
+  ['/', [/Node 1 is ready/, 'Fair throttling', 'Jobs', /in memory/, '127.0.0.1']],
   ['/fair', ['api', 'in sync', 'Hottest cells']],
   ['/jobs', ['nightly', 'hostile', /failed/]],
   ['/jobs/nightly', ['Tasks and tags', 'Latest changes', 'ingest']],
@@ -134,11 +134,11 @@ describe('a job', () => {
     await traffic.write('nightly', 0, 'ingest', 5, 'still there');
     await using tab = await browser.open(`${url}/jobs/hostile`);
     const { page } = tab;
-    await page.getByRole('button', { name: 'Remove…' }).click();
-    await page.getByRole('button', { name: 'Keep it' }).click();
+    await page.getByRole('button', { name: 'Delete…' }).click();
+    await page.getByRole('button', { name: 'Cancel' }).click();
     expect((await fetch(`${url}/api/jobs/hostile`)).status).toBe(200);
-    await page.getByRole('button', { name: 'Remove…' }).click();
-    await page.getByRole('button', { name: 'Remove', exact: true }).click();
+    await page.getByRole('button', { name: 'Delete…' }).click();
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
     await expect.poll(() => page.url()).toMatch(/\/jobs$/);
     expect((await fetch(`${url}/api/jobs/hostile`)).status).toBe(404);
     expect(tab.offences).toEqual([]);
@@ -211,7 +211,7 @@ test('a token is requested, kept for the tab, and sent nowhere else', async () =
   );
   expect(kept).toEqual([0, '', 'open-sesame']);
   await using other = await browser.open(guardedUrl);
-  await see(other.page, 'This server needs a token');
+  await see(other.page, 'This server requires a token');
   expect([...tab.offences, ...other.offences]).toEqual([]);
 });
 

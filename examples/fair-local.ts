@@ -1,4 +1,4 @@
-// A noisy neighbour is throttled, and the quiet tenants get their share: two minutes, simulated in a moment.
+// A noisy neighbor is throttled, and the quiet tenants get their share: two minutes, simulated in a moment.
 //
 //   npm run example -- fair-local
 import { createFairTracker } from '@syncline/fair';

@@ -1,4 +1,4 @@
-// Four processes work on one job, each on its part of three streams of work. One is killed with SIGKILL in the
+// Four processes work on one job, each on its part of three steps. One is killed with SIGKILL in the
 // middle: it shows as lost, another process takes over its task under a new epoch, and the job is completed. A fifth
 // process watches, and proves that it has seen every change.
 //

@@ -29,7 +29,7 @@ function totals(url: string) {
   });
 }
 
-/** An increment may be repeated safely: the sink keeps a guard beside it. */
+/** An increment can be repeated safely: the sink stores a guard next to it. */
 function addToTotal({ value }: OutboxRow) {
   const { customer, cents } = value as unknown as Order;
   return [{ kind: 'increment-field', key: 'totals', field: customer, by: cents }] as const;

@@ -13,9 +13,9 @@ export function renderCliPage(commands: readonly CommandHelp[]): string {
   const exits = Object.entries(EXIT_CODES).map(([code, meaning]) => [code, meaning]);
   return `# Command line
 
-What \`syncline --help\` and the help of each command print. Data goes to standard output and messages go to standard
-error; with \`--json\` a command prints the same facts for programs. Colors are used only on a terminal, and not if
-\`NO_COLOR\` is set. Settings can also be given in a file or in the environment: see [CONFIG.md](CONFIG.md).
+The output of \`syncline --help\` and of the help of each command. Data goes to standard output, messages go to standard
+error. With \`--json\`, a command prints the same data as JSON. Colors are used only on a terminal, and not if \`NO_COLOR\`
+is set. Settings can also be given in a file or in the environment: see [CONFIG.md](CONFIG.md).
 
 ${renderTable(['command', 'what it does'], list)}
 

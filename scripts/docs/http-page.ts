@@ -56,10 +56,10 @@ Outside \`/api\`:
 
 | request | what it does |
 | --- | --- |
-| \`GET /healthz\` | 200 while the process is able to serve, otherwise 503 with the reason |
-| \`GET /readyz\` | 200 when the node accepts requests, otherwise 503 with what is not ready, and why |
+| \`GET /healthz\` | 503 with the reason if only a restart can help, otherwise 200 |
+| \`GET /readyz\` | 200 if every check passes, otherwise 503; the body lists all checks, with reasons |
 | \`GET /metrics\` | metrics in the Prometheus format ([METRICS.md](METRICS.md)) |
-| \`GET /version\` | version and commit |
+| \`GET /version\` | the versions of Syncline and Node |
 | \`GET /\` | the [dashboard](dashboard.md) |
 `;
 }

@@ -16,13 +16,14 @@ export function renderMetricsPage(lists: MetricLists): string {
   });
   return `# Metrics
 
-\`/metrics\` on the HTTP listener answers in the Prometheus text format. Counters end in \`_total\`, times
-are in seconds, sizes in bytes. Label values come from fixed lists and never contain a key, an element
-or a token. The usual \`process_\` and \`nodejs_\` metrics are exported as well.
+The server exports these metrics at \`/metrics\`, in the Prometheus text format. Counters end in \`_total\`, times are in
+seconds, sizes in bytes. The number of label values is bounded, and labels never contain a key, an element or a token. The
+usual \`process_\` and \`nodejs_\` metrics are exported as well.
 
-\`syncline_fair_decisions_total\`, \`syncline_fair_outcomes_total\` and \`syncline_fair_client_*\` are recorded by a
-tracker in your own process, never by the server: [fair.md](fair.md#metrics-and-alerts) shows how to export
-them. \`syncline_fair_redis_*\` are recorded wherever Redis is used: in the server or in a tracker.
+Some metrics are recorded in your own process instead of the server: \`syncline_fair_decisions_total\`,
+\`syncline_fair_outcomes_total\` and \`syncline_fair_client_*\` by a tracker, and \`syncline_streams_*\` by a pipeline
+(\`start(pipeline, options, { metrics })\`). [fair.md](fair.md#metrics-and-alerts) shows how to export them.
+\`syncline_fair_redis_*\` are recorded wherever Redis is used: in the server or in a tracker.
 
 ${sections.join('\n')}`;
 }

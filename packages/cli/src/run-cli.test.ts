@@ -1,6 +1,6 @@
-// The command line from arguments to output and exit code, with a world made of values. The texts are
-// golden data: `vitest -u` rewrites them, and the diff is reviewed.
-import '@syncline/server'; // loaded by the first command, and no test should pay for it
+// The command line from arguments to output and exit code, in a test world. The texts are golden files:
+// `vitest -u` rewrites them, and the diff is reviewed.
+import '@syncline/server'; // loaded here, so that its load time does not count against the first test
 import { expect, test } from 'vitest';
 import type { CliWorld } from './cli-world.js';
 import { runCli } from './run-cli.js';
@@ -38,7 +38,7 @@ async function run(
   return { ...written, exit };
 }
 
-/** The session as a person would see it. */
+/** The session as a user would see it. */
 async function transcript(lines: readonly string[]): Promise<string> {
   const parts: string[] = [];
   for (const line of lines) {

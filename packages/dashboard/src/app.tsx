@@ -2,8 +2,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { clockOffset, ServerClock, useNow } from './clock.js';
 import { formatDuration, formatTime } from './format.js';
-import { jobPictureBuilder } from './job-picture.js';
-import { type Connection, useLive, wholePicture } from './live.js';
+import { jobDataBuilder } from './job-data.js';
+import { type Connection, snapshotBuilder, useLive } from './live.js';
 import { Badge, Empty } from './marks.js';
 import { liveQueryOf, navigate, parseRoute, type Route, useRoute } from './route.js';
 import { storeToken } from './server.js';
@@ -30,10 +30,10 @@ const SECTION_OF: Readonly<Record<Route['view'], string>> = {
 
 export function App() {
   const route = useRoute();
-  const builder = route.view === 'job' ? jobPictureBuilder : wholePicture;
+  const builder = route.view === 'job' ? jobDataBuilder : snapshotBuilder;
   const query = liveQueryOf(route);
   const place = route.view === 'job' || route.view === 'set' ? (query ?? '') : route.view;
-  const { connection, picture, retry } = useLive(query, place, builder);
+  const { connection, data, retry } = useLive(query, place, builder);
   const help = useRef<HTMLDialogElement>(null);
   useKeys(() => help.current?.showModal());
   useEffect(() => {
@@ -43,7 +43,7 @@ export function App() {
   useEffect(() => {
     if (shown.current === place) return;
     shown.current = place;
-    // The link that was followed is gone: Tab continues in the new view, and a screen reader reads it.
+    // Moves the focus to the new view, so that Tab continues there and a screen reader reads it.
     document.getElementById('content')?.focus({ preventScroll: true });
   }, [place]);
   const isLost = connection.phase === 'lost';
@@ -60,17 +60,13 @@ export function App() {
             <Freshness connection={connection} />
           </header>
           {isLost && (
-            <LostBanner
-              connection={connection}
-              hasPicture={picture !== undefined}
-              onRetry={retry}
-            />
+            <LostBanner connection={connection} hasData={data !== undefined} onRetry={retry} />
           )}
           <main id="content" tabIndex={-1} class={isLost ? 'is-old' : ''}>
             {connection.phase === 'denied' ? (
               <Login isWrong={connection.isTokenWrong} onToken={retry} />
             ) : (
-              <Content route={route} connection={connection} picture={picture} />
+              <Content route={route} connection={connection} data={data} />
             )}
           </main>
         </div>
@@ -83,11 +79,11 @@ export function App() {
 function Content({
   route,
   connection,
-  picture,
+  data,
 }: {
   readonly route: Route;
   readonly connection: Connection;
-  readonly picture: unknown;
+  readonly data: unknown;
 }) {
   if (route.view === 'unknown') {
     return (
@@ -102,14 +98,14 @@ function Content({
     return (
       <Empty title="Nothing to show">
         <p>{connection.problem}</p>
-        <p class="muted">This page looks again every few seconds.</p>
+        <p class="muted">This page tries again every few seconds.</p>
       </Empty>
     );
   }
-  if (picture === undefined) {
+  if (data === undefined) {
     return connection.phase === 'lost' ? (
       <Empty title="Waiting for the server">
-        <p>Nothing of this view has been received yet.</p>
+        <p>No data received yet.</p>
       </Empty>
     ) : (
       <div class="skeleton" aria-busy="true">
@@ -117,7 +113,7 @@ function Content({
       </div>
     );
   }
-  return <ViewOf route={route} picture={picture} serverAtMs={connection.serverAtMs} />;
+  return <ViewOf route={route} data={data} serverAtMs={connection.serverAtMs} />;
 }
 
 function titleOf(route: Route): string {
@@ -171,7 +167,7 @@ function Sidebar({ section, onHelp }: { readonly section: string; readonly onHel
   );
 }
 
-/** Whether the data on screen is current, in words. */
+/** Shows whether the data on screen is current. */
 function Freshness({ connection }: { readonly connection: Connection }) {
   const now = useNow();
   const { phase, receivedAtMs } = connection;
@@ -187,14 +183,14 @@ function Freshness({ connection }: { readonly connection: Connection }) {
     );
   }
   if (phase === 'lost') return <Badge tone="bad">Connection lost</Badge>;
-  if (phase === 'denied') return <Badge tone="warn">Token needed</Badge>;
+  if (phase === 'denied') return <Badge tone="warn">Token required</Badge>;
   if (phase === 'refused') return <Badge tone="warn">Not found</Badge>;
   return <Badge tone="busy">Connecting</Badge>;
 }
 
 function LostBanner(props: {
   readonly connection: Connection;
-  readonly hasPicture: boolean;
+  readonly hasData: boolean;
   readonly onRetry: () => void;
 }) {
   const { lostAtMs, attempts, problem, receivedAtMs } = props.connection;
@@ -205,8 +201,8 @@ function LostBanner(props: {
         <strong>No connection to {location.host}</strong> since {formatTime(lostAtMs)} (
         {formatDuration(Math.max(0, now - lostAtMs))}): {problem}. Tried{' '}
         {attempts === 1 ? 'once' : `${attempts} times`}.
-        {props.hasPicture && ` This data is from ${formatTime(receivedAtMs)}.`} This page returns by
-        itself.
+        {props.hasData && ` This data is from ${formatTime(receivedAtMs)}.`} Reconnecting
+        automatically.
       </div>
       <button type="button" onClick={props.onRetry}>
         Retry now
@@ -224,10 +220,9 @@ function Login({ isWrong, onToken }: { readonly isWrong: boolean; readonly onTok
   };
   return (
     <form class="card login" onSubmit={submit}>
-      <h2>This server needs a token</h2>
+      <h2>This server requires a token</h2>
       <p class="muted">
-        It is in the file that auth.token_file names. The token stays in this tab until you close
-        it.
+        It is in the file set by auth.token_file. The token is kept in this tab until you close it.
       </p>
       <label for="token">Token</label>
       <input

@@ -1,4 +1,4 @@
-// Time as the page shows it: one timer for all ages, and the server's clock, which dates the data.
+// Time on the page: one timer updates all ages, which are relative to the server's clock.
 import { createContext } from 'preact';
 import { useContext, useEffect, useState } from 'preact/hooks';
 import { formatAge, formatDateTime } from './format.js';

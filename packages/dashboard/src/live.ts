@@ -2,8 +2,8 @@
 //
 //   connecting ─▶ live ─▶ lost ─▶ live …       denied: a token is needed       refused: the view does not exist
 //
-// While it is lost the last picture stays, with its time. A stream that has been silent for SILENCE_MS is dead even
-// if the connection is still open: the server sends something every second.
+// While it is lost, the last data stays on screen, with its time. A stream that has been silent for SILENCE_MS is
+// considered lost even if the connection is still open: the server sends something every second.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { type ReceivedEvent, readEvents } from './event-reader.js';
 import { request, ServerProblem, storedToken } from './server.js';
@@ -25,17 +25,17 @@ export interface Connection {
   readonly isTokenWrong: boolean;
 }
 
-/** Builds the picture of a view from the events. `body` and `delta` are what the server's source sent. */
-export interface PictureBuilder<T> {
+/** Builds the data of a view from the parts and deltas that the server sends. */
+export interface DataBuilder<T> {
   /** Called when all parts have arrived. */
   whole(parts: readonly unknown[]): T;
-  delta(picture: T, delta: unknown): T;
+  delta(data: T, delta: unknown): T;
 }
 
-/** Snapshots: a single part contains everything. */
-export const wholePicture: PictureBuilder<unknown> = {
+/** For views whose data is always sent as a single part. */
+export const snapshotBuilder: DataBuilder<unknown> = {
   whole: ([body]) => body,
-  delta: (picture) => picture,
+  delta: (data) => data,
 };
 
 const START: Connection = {
@@ -50,28 +50,28 @@ const START: Connection = {
 
 export interface Live {
   readonly connection: Connection;
-  /** Undefined until the complete picture of this view has arrived. */
-  readonly picture: unknown;
+  /** Undefined until the complete data of this view has arrived. */
+  readonly data: unknown;
   retry(): void;
 }
 
 /**
- * While `place` stays the same, the last picture is kept until the first one of a new query arrives, so that typing
- * is not interrupted.
+ * While `place` stays the same, the last data is kept until the data of a new query arrives, so that typing in a
+ * search field is not interrupted.
  */
 export function useLive(
   query: string | undefined,
   place: string,
-  builder: PictureBuilder<unknown>,
+  builder: DataBuilder<unknown>,
 ): Live {
-  const [state, setState] = useState({ connection: START, picture: undefined as unknown, place });
+  const [state, setState] = useState({ connection: START, data: undefined as unknown, place });
   const stream = useRef<LiveStream>(undefined);
   useEffect(() => {
     if (query === undefined) return;
-    const opened = new LiveStream(query, builder, (connection, picture) =>
+    const opened = new LiveStream(query, builder, (connection, data) =>
       setState((before) => ({
         connection,
-        picture: picture ?? (before.place === place ? before.picture : undefined),
+        data: data ?? (before.place === place ? before.data : undefined),
         place,
       })),
     );
@@ -81,17 +81,17 @@ export function useLive(
   const isOld = state.place !== place;
   return {
     connection: state.connection,
-    picture: isOld ? undefined : state.picture,
+    data: isOld ? undefined : state.data,
     retry: () => stream.current?.retryNow(),
   };
 }
 
 class LiveStream {
   readonly #query: string;
-  readonly #builder: PictureBuilder<unknown>;
-  readonly #publish: (connection: Connection, picture: unknown) => void;
+  readonly #builder: DataBuilder<unknown>;
+  readonly #publish: (connection: Connection, data: unknown) => void;
   #connection = START;
-  #picture: unknown;
+  #data: unknown;
   #parts: unknown[] = [];
   #abort = new AbortController();
   #retry: ReturnType<typeof setTimeout> | undefined;
@@ -100,8 +100,8 @@ class LiveStream {
 
   constructor(
     query: string,
-    builder: PictureBuilder<unknown>,
-    publish: (connection: Connection, picture: unknown) => void,
+    builder: DataBuilder<unknown>,
+    publish: (connection: Connection, data: unknown) => void,
   ) {
     this.#query = query;
     this.#builder = builder;
@@ -160,11 +160,11 @@ class LiveStream {
       if (message.index === 0) this.#parts = [];
       this.#parts.push(message.body);
       if (message.index + 1 === message.count) {
-        this.#picture = this.#builder.whole(this.#parts);
+        this.#data = this.#builder.whole(this.#parts);
         this.#parts = [];
       }
     } else if (event === 'delta') {
-      for (const delta of message.deltas) this.#picture = this.#builder.delta(this.#picture, delta);
+      for (const delta of message.deltas) this.#data = this.#builder.delta(this.#data, delta);
     } else return;
     this.#set({ ...START, phase: 'live', receivedAtMs: Date.now(), serverAtMs: message.atMs });
   }
@@ -191,7 +191,7 @@ class LiveStream {
 
   #set(connection: Connection): void {
     this.#connection = connection;
-    this.#publish(connection, this.#picture);
+    this.#publish(connection, this.#data);
   }
 }
 

@@ -1,6 +1,6 @@
 // Components that all views share: status marks, names, cards, bars and sparklines.
 //
-// A status is never shown by colour alone: each has a shape and a word.
+// A status is never shown by color alone: each has a shape and a word.
 import type { ComponentChildren } from 'preact';
 import { formatCount, visible } from './format.js';
 
@@ -140,8 +140,8 @@ export const CLASS_TONES = [
 ] as const satisfies readonly Tone[];
 
 /**
- * Counts by class, in the order of CLASS_NAMES. The most severe comes first in the bar. `partly` is the progress of
- * the unfinished cells: it extends the finished part.
+ * `counts` are in the order of CLASS_NAMES. `partly` is the progress of the unfinished cells, which extends the
+ * finished part of the bar.
  */
 export function ProgressBar({
   counts,

@@ -3,7 +3,7 @@
 //
 // A flow has one cell on each level. A failure raises all of them, a success lowers them a little, time
 // lowers them too. Flows that share a cell rarely share all, so the lowest of a flow's cells is the best
-// estimate of its own behaviour. Decisions read the main structure; outcomes go to the secondary as well, so
+// estimate of its own behavior. Decisions read the main structure; outcomes go to the secondary as well, so
 // that it is warm when it becomes main.
 //
 // F18  Reads never write.

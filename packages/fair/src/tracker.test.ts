@@ -45,7 +45,7 @@ function trackerAt(draw: number, options: FairTrackerOptions = {}) {
 }
 
 describe('decisions', () => {
-  test('a flow whose requests fail is throttled, and its neighbour is not', () => {
+  test('a flow whose requests fail is throttled, and its neighbor is not', () => {
     const { tracker, counted, reportTimes } = trackerAt(0.5);
     reportTimes('noisy', 'failure', 20);
     expect(tracker.register('noisy')).toMatchObject({ throttled: true, wouldThrottle: true });

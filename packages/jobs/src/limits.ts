@@ -92,7 +92,7 @@ export const jobsLimits = defineLimits({
   lostListMax: entries(100, 'Lost tasks that are listed individually.'),
   recentEventIdsMax: entries(
     8,
-    'Event ids remembered per task and tag, to recognise repeated writes.',
+    'Event ids remembered per task and tag, to recognize repeated writes.',
   ),
   cacheBytesMax: bytes(
     256 * 1024 * 1024,

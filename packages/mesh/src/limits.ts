@@ -130,12 +130,12 @@ export const meshLimits = defineLimits({
   reconnectBackoffMs: {
     value: 100,
     unit: 'ms',
-    why: 'Upper bound of the delay before a lost peer is dialled again; it doubles each time. Also the head start of the node with the lower id.',
+    why: 'Upper bound of the delay before a lost peer is dialed again; it doubles each time. Also the head start of the node with the lower id.',
   },
   reconnectBackoffMsMax: {
     value: 10_000,
     unit: 'ms',
-    why: 'Longest delay before a peer is dialled again. After a connection that lasted this long, the delay starts over.',
+    why: 'Longest delay before a peer is dialed again. After a connection that lasted this long, the delay starts over.',
   },
   unsettledCheckMs: {
     value: 100,

@@ -17,7 +17,7 @@ import type {
 export interface MeshDeps {
   readonly clock: Clock;
   readonly random: Random;
-  /** For dialling peers. */
+  /** For dialing peers. */
   readonly network: Network;
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -70,7 +70,7 @@ export interface Mesh extends AsyncDisposable {
   channel(name: string, handler: ChannelHandler): MeshChannel;
   /** Starts to dial and to accept. Epoch and node id together are our actor. */
   open(epoch: number): void;
-  /** Switches to a new epoch: all connections are closed and dialled again, and the rings are emptied. */
+  /** Switches to a new epoch: all connections are closed and dialed again, and the rings are emptied. */
   changeEpoch(epoch: number): void;
   /** Takes over a connection that was opened to us: handshake, frames and its end. */
   accept(connection: Connection): void;

@@ -1,4 +1,4 @@
-// An idle connection is closed in time; a byte in either direction keeps it open.
+// An idle connection is closed after the timeout; bytes in either direction keep it open.
 import type { Connection } from '@syncline/kernel';
 import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';

@@ -28,7 +28,7 @@ export function checkOpenFilesLimit(
   const warning =
     `this process may open ${openFilesMax} files, but its connections may need ${needed}. ` +
     'Raise the limit (ulimit -n), or lower resp.connections_max.';
-  deps.logger.warn('configuration', { warning, openFilesMax });
+  deps.logger.warn('configuration warning', { warning, openFilesMax });
 }
 
 /** Undefined if there is no limit, or if it is unknown. */

@@ -71,7 +71,7 @@ function openGrpc(context: ServerContext, slices: readonly SlicePart[]): Promise
 function openResp(context: ServerContext, slices: readonly SlicePart[]): Promise<ServerListener> {
   const { connectionsMax, idleTimeoutMs, port } = context.config.resp;
   const sessions = slices.find(({ running }) => running.resp !== undefined)?.running.resp;
-  assert(sessions !== undefined, 'RESP is opened for a slice that speaks it');
+  assert(sessions !== undefined, 'RESP is opened only if a slice provides sessions');
   return openRespListener(
     { ...context, sessions },
     { address: addressOf(context, port), connectionsMax, idleTimeoutMs },
@@ -81,7 +81,7 @@ function openResp(context: ServerContext, slices: readonly SlicePart[]): Promise
 function openMesh(context: ServerContext): Promise<ServerListener> {
   const { config, mesh } = context;
   const { connectionsMax, port } = config.mesh;
-  assert(mesh !== undefined, 'the listener of the mesh is opened for a mesh');
+  assert(mesh !== undefined, 'the mesh listener is opened only if there is a mesh');
   return openMeshListener(
     { ...context, mesh, ended: context.end.signal },
     { address: addressOf(context, port), connectionsMax },

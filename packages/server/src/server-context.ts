@@ -154,7 +154,7 @@ function loadSnappy(logger: Logger): SnappyCodec | undefined {
     return createRequire(import.meta.url)('snappy') as SnappyCodec;
   } catch {
     const warning = 'mesh.compression has no effect: the package "snappy" is not installed.';
-    logger.warn('configuration', { warning });
+    logger.warn('configuration warning', { warning });
     return undefined;
   }
 }

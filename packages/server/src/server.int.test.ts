@@ -1,4 +1,4 @@
-// Start and stop of a whole server: what is open at each step, and what is left after a failure.
+// Starting and stopping a whole server: what is open at each step, and what remains after a failure.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SynclineError } from '@syncline/kernel';
@@ -11,7 +11,7 @@ import { openRawClient } from './testing/raw-client.js';
 import { startTestServer } from './testing/test-server.js';
 import { until } from './testing/until.js';
 
-/** A node with peers has a mesh. */
+/** With peers, a node opens its mesh listener. */
 const PEERS = { mesh: { peers: ['2@127.0.0.1:1'] } };
 
 test('a server without slices opens HTTP only', async () => {

@@ -64,7 +64,7 @@ export async function startServer(
   const addresses = await resolveListenHost(config.listenHost);
   checkExposure(config, names, addresses);
   const warning = exposureWarning(config, names, addresses);
-  if (warning !== undefined) deps.logger.warn('configuration', { warning });
+  if (warning !== undefined) deps.logger.warn('configuration warning', { warning });
   const context = createServerContext(deps, config, slices);
   context.logger.info('server starting', { version: context.identity.version });
   context.metrics.watchProcess();

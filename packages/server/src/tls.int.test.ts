@@ -20,7 +20,7 @@ interface Identity {
   readonly key?: string;
 }
 
-/** Sends a request that each listener answers, and returns the reply. Empty: refused. */
+/** Sends a request that each listener answers, and returns the reply; empty if refused. */
 async function ask(server: TestServer, listener: 'http' | 'resp', identity: Identity) {
   const { ca } = certificates;
   await using client = await openRawClient(server.port(listener), { ca: ca.cert, ...identity });
@@ -112,7 +112,7 @@ test('a slow handshake is aborted after the same time on every listener', async 
   const startMs = performance.now();
   const cutAfterMs = [...LISTENERS, 'grpc' as const].map(async (listener) => {
     await using client = await openRawClient(server.port(listener));
-    client.send('\u0016\u0003\u0001\u0002'); // the head of a long greeting
+    client.send('\u0016\u0003\u0001\u0002'); // the beginning of a ClientHello
     const trickle = setInterval(() => client.send('\u0001'), 500);
     await client.closed;
     clearInterval(trickle);

@@ -10,7 +10,7 @@ const MIB = 1024 * 1024;
 function watchIn({ clock }: SimulatedBody) {
   const limits = new LimitWatch({ clock, logger: silentLogger, metrics: silentMetrics });
   const watch = new UnsentWatch({ clock, limits });
-  /** A connection with one answer of these bytes. */
+  /** A connection with one response of this many unsent bytes. */
   const open = (bytes: number, mayStall = false) => {
     const client = { bytes, isCut: false };
     const connection = watch.connection(() => {
@@ -76,7 +76,7 @@ test('calls wait, in order, until earlier responses have been read', () =>
     const all = [begin(1, max / 2), begin(2, max / 2), begin(3, max / 2), begin(4, 10)];
     await world.clock.sleep(1);
     expect(begun).toEqual([1, 2]);
-    client.bytes = max / 2; // the answer of the first, which is never read
+    client.bytes = max / 2; // the response to the first call, which is never read
     connection.release(max / 2);
     await world.clock.sleep(1_000);
     expect(begun).toEqual([1, 2]);

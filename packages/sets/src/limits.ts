@@ -123,15 +123,15 @@ export const setsLimits = defineLimits({
   ),
   turnMembersMax: entries(
     16_384,
-    'Members and names that a command reads within one turn. Commands that read more run in slices.',
+    'Members and names that a command reads within one turn. Commands that read more run in steps.',
   ),
   turnBytesMax: bytes(
     1024 * 1024,
-    'Bytes of the members that a command reads within one turn. Commands that read more run in slices.',
+    'Bytes of the members that a command reads within one turn. Commands that read more run in steps.',
   ),
   turnPicksMax: entries(
     4_096,
-    'Random members that SRANDMEMBER picks within one turn: about 2 ms. More are picked in slices.',
+    'Random members that SRANDMEMBER picks within one turn: about 2 ms. More are picked in steps.',
   ),
   turnTimeMs: ms(
     2,

@@ -1,4 +1,4 @@
-// A server that answers and is not ready: its status is shown, and the exit code says so.
+// The status command against servers that are not ready, hostile, or use a private CA.
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -79,7 +79,7 @@ test('control characters from a server never reach the terminal', async () => {
     }
   }
   const { stdout } = await ask(200, hostile, '--json');
-  expect(JSON.parse(stdout)).toMatchObject({ clusterId: evil }); // a program gets it unchanged
+  expect(JSON.parse(stdout)).toMatchObject({ clusterId: evil }); // JSON keeps the original text
 });
 
 test('--config is enough to trust a server whose certificate was signed by a private CA', async () => {

@@ -1,4 +1,4 @@
-// `streams ls` and `inspect` on real checkpoint directories: sound, in use, damaged, missing.
+// `streams ls` and `inspect` on real checkpoint directories: intact, in use, damaged and missing.
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createSystemClock, StorageBatch, silentLogger } from '@syncline/kernel';

@@ -1,4 +1,4 @@
-// However the text is cut into chunks, the lines are the same; and the buffer stays bounded.
+// The lines do not depend on how the text is split into chunks, and the buffer is bounded.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { LineSplitter } from './line-splitter.js';

@@ -1,4 +1,4 @@
-// `fair top` against something that answers like a server, or does not.
+// `fair top` against a fake server, and against one that does not respond.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -31,7 +31,7 @@ interface Asked {
   readonly code?: number;
   readonly flags?: readonly string[];
   readonly isTerminal?: boolean;
-  /** Presses Ctrl-C when this was printed so often. */
+  /** Presses Ctrl-C after this many tables. */
   readonly stopAfter?: number;
 }
 

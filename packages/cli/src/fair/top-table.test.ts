@@ -101,7 +101,7 @@ test.each([
   );
   for (const text of shown) {
     const lines = text.split('\n');
-    expect(lines.length).toBeLessThanOrEqual(screen.rows); // with the one of the cursor
+    expect(lines.length).toBeLessThanOrEqual(screen.rows); // including the line of the cursor
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(screen.columns);
     expect(lines[0]).toBe('fair  3 of 1024 streams  Ctrl-C to quit');
     expect(text).toContain('probability');

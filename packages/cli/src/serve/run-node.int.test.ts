@@ -1,4 +1,4 @@
-// A node with a slice that cannot continue, and one without, until it ends.
+// How a node ends: by a signal, and because a slice cannot continue.
 import { SynclineError } from '@syncline/kernel';
 import type { Slice, SliceDeps } from '@syncline/server';
 import { loadConfig } from '@syncline/server/config';

@@ -18,7 +18,7 @@ export interface NodeOptions extends LoadedConfig {
 export async function runNode(world: CliWorld, options: NodeOptions): Promise<void> {
   const { config, list, file, slices } = options;
   const logger = createPinoLogger({ stream: world.stderr }, { level: config.log.level });
-  for (const warning of options.warnings) logger.warn('configuration', { warning });
+  for (const warning of options.warnings) logger.warn('configuration warning', { warning });
   const stopRequest = listenForStop(world);
   const hintSources = { settings: config, list, file, environment: world.environment };
   const announcer = new Announcer({ world, hintSources }, config);

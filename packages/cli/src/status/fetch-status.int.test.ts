@@ -1,4 +1,4 @@
-// Answers that are not the status of a Syncline server: each is a clear error and never a stack.
+// Responses that are not the status of a Syncline server: each is a clear error, never a stack trace.
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';

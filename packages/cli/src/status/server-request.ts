@@ -99,6 +99,6 @@ function unauthenticated({ shownUrl, token }: StatusTarget): SynclineError {
   const what = token === undefined ? 'requires a token' : 'does not accept this token';
   return new SynclineError(
     'unauthenticated',
-    `${shownUrl} ${what}. Set SYNCLINE_TOKEN_FILE to the file that the server's auth.token_file names.`,
+    `${shownUrl} ${what}. Set SYNCLINE_TOKEN_FILE to the server's token file (auth.token_file).`,
   );
 }

@@ -2,7 +2,7 @@
 import { useContext, useEffect, useState } from 'preact/hooks';
 import { Age, ServerClock, useNow } from '../clock.js';
 import { formatCount, formatDuration, formatPercent, visible } from '../format.js';
-import type { GridChange } from '../job-picture.js';
+import type { GridChange } from '../job-data.js';
 import { Badge, Card, CLASS_NAMES, CLASS_TONES, Facts, Name } from '../marks.js';
 import { request } from '../server.js';
 

@@ -2,59 +2,56 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { formatCount, formatDuration, formatShort } from '../format.js';
 import { Badge, Card, Empty, Name } from '../marks.js';
-import type { FairPicture, TrackerPicture } from '../pictures.js';
 import { pathOf } from '../route.js';
 import { rateData, TimeChart } from '../time-chart.js';
+import type { FairData, TrackerData } from '../view-data.js';
 
 export function FairView({
-  picture,
+  data,
   serverAtMs,
 }: {
-  readonly picture: FairPicture;
+  readonly data: FairData;
   readonly serverAtMs: number;
 }) {
-  const { trackers, shown } = picture;
+  const { trackers, shown } = data;
   const tracker = trackers.find((known) => known.tracker === shown);
   const isUsed = trackers.some(({ streams, cells }) => streams > 0 || cells > 0);
-  const [deltas, refusals] = picture.rates;
+  const [deltas, refusals] = data.rates;
   return (
     <>
-      {!picture.isReachable && (
-        <p class="banner">Redis cannot be reached, so instances do not share what they know.</p>
+      {!data.isReachable && (
+        <p class="banner">Redis is unreachable, so instances do not share what they learn.</p>
       )}
       <Card title="Traffic" aside={<span class="muted">per second</span>}>
         <TimeChart
-          title="Deltas and refusals per second"
+          title="Deltas and rejected messages per second"
           series={[
             { label: 'deltas', color: '--busy', isFilled: true },
-            { label: 'refusals', color: '--bad' },
+            { label: 'rejected messages', color: '--bad' },
           ]}
           data={rateData(serverAtMs, [deltas?.history ?? [], refusals?.history ?? []])}
         />
       </Card>
-      <Card
-        title="Trackers"
-        aside={<span class="muted">{formatCount(picture.streams)} streams</span>}
-      >
+      <Card title="Trackers" aside={<span class="muted">{formatCount(data.streams)} streams</span>}>
         {isUsed ? (
-          <TrackersTable picture={picture} />
+          <TrackersTable data={data} />
         ) : (
-          <Empty title="No instance is connected">
+          <Empty title="No instances connected">
             <p>
-              An instance joins with <code>createFairTracker</code> and a gRPC remote; see
+              To connect one, use <code>createFairTracker</code> with a gRPC remote; see
               docs/fair.md.
             </p>
           </Empty>
         )}
       </Card>
-      {picture.callers.length > 0 && <Callers picture={picture} />}
-      {tracker !== undefined && isUsed && <Cells picture={picture} tracker={tracker} />}
+      {data.callers.length > 0 && <Callers data={data} />}
+      {tracker !== undefined && isUsed && <Cells data={data} tracker={tracker} />}
     </>
   );
 }
 
-function TrackersTable({ picture }: { readonly picture: FairPicture }) {
-  const [deltas, refusals] = picture.rates;
+function TrackersTable({ data }: { readonly data: FairData }) {
+  const [deltas, refusals] = data.rates;
   return (
     <div class="scroll-x">
       <table class="stack">
@@ -63,15 +60,15 @@ function TrackersTable({ picture }: { readonly picture: FairPicture }) {
             <th>Tracker</th>
             <th class="number">Instances</th>
             <th class="number">Deltas/s</th>
-            <th class="number">Refusals/s</th>
+            <th class="number">Rejected/s</th>
             <th class="number">Cells</th>
             <th>Decay</th>
             <th>State</th>
           </tr>
         </thead>
         <tbody>
-          {picture.trackers.map((tracker) => (
-            <tr key={tracker.tracker} class={tracker.tracker === picture.shown ? 'is-chosen' : ''}>
+          {data.trackers.map((tracker) => (
+            <tr key={tracker.tracker} class={tracker.tracker === data.shown ? 'is-chosen' : ''}>
               <td data-label="Tracker">
                 <a href={pathOf({ view: 'fair', tracker: tracker.tracker })}>
                   <Name text={tracker.tracker} />
@@ -83,13 +80,13 @@ function TrackersTable({ picture }: { readonly picture: FairPicture }) {
               <td data-label="Deltas/s" class="number">
                 {formatShort(deltas?.byLabel[tracker.tracker] ?? 0)}
               </td>
-              <td data-label="Refusals/s" class="number">
+              <td data-label="Rejected/s" class="number">
                 {formatShort(refusals?.byLabel[tracker.tracker] ?? 0)}
               </td>
               <td data-label="Cells" class="number">
                 {formatCount(tracker.cells)}
               </td>
-              <td data-label="Decay">{tracker.config?.policy ?? 'by its clients'}</td>
+              <td data-label="Decay">{tracker.config?.policy ?? 'none'}</td>
               <td data-label="State">
                 {tracker.streamsBehind > 0 ? (
                   <Badge tone="warn">{tracker.streamsBehind} behind</Badge>
@@ -107,14 +104,8 @@ function TrackersTable({ picture }: { readonly picture: FairPicture }) {
   );
 }
 
-function Cells({
-  picture,
-  tracker,
-}: {
-  readonly picture: FairPicture;
-  readonly tracker: TrackerPicture;
-}) {
-  const cells = picture.cells ?? [];
+function Cells({ data, tracker }: { readonly data: FairData; readonly tracker: TrackerData }) {
+  const cells = data.cells ?? [];
   const top = cells.slice(0, 8);
   return (
     <Card
@@ -131,8 +122,8 @@ function Cells({
         <>
           <HeatMap cells={cells} tracker={tracker} />
           <p class="muted">
-            Each column is a cell of one level. Callers are hashed to one cell per level and
-            throttled with the lowest probability among them.
+            Each row is a level, each column a cell. A caller is hashed to one cell per level and
+            throttled with the lowest of their probabilities.
           </p>
           <div class="scroll-x">
             <table class="stack">
@@ -169,12 +160,9 @@ function Cells({
   );
 }
 
-function Callers({ picture }: { readonly picture: FairPicture }) {
+function Callers({ data }: { readonly data: FairData }) {
   return (
-    <Card
-      title="Most throttled callers"
-      aside={<span class="muted">as their instances report</span>}
-    >
+    <Card title="Most throttled callers" aside={<span class="muted">reported by instances</span>}>
       <div class="scroll-x">
         <table class="stack">
           <thead>
@@ -186,7 +174,7 @@ function Callers({ picture }: { readonly picture: FairPicture }) {
             </tr>
           </thead>
           <tbody>
-            {picture.callers.map(({ key, probability, throttledPerSecond, instances }) => (
+            {data.callers.map(({ key, probability, throttledPerSecond, instances }) => (
               <tr key={key}>
                 <td data-label="Caller">
                   <Name text={key} />
@@ -223,8 +211,8 @@ function HeatMap({
   cells,
   tracker,
 }: {
-  readonly cells: NonNullable<FairPicture['cells']>;
-  readonly tracker: TrackerPicture;
+  readonly cells: NonNullable<FairData['cells']>;
+  readonly tracker: TrackerData;
 }) {
   const place = useRef<HTMLCanvasElement>(null);
   const rows = tracker.config?.levels ?? 1 + Math.max(0, ...cells.map(([, row]) => row));
@@ -257,7 +245,7 @@ function HeatMap({
 
 function drawHeat(
   canvas: HTMLCanvasElement,
-  cells: NonNullable<FairPicture['cells']>,
+  cells: NonNullable<FairData['cells']>,
   { rows, columns }: { readonly rows: number; readonly columns: number },
 ): void {
   const scale = devicePixelRatio;
@@ -273,7 +261,7 @@ function drawHeat(
     context.fillRect(0, row * ROW_HEIGHT + 2, width, ROW_HEIGHT - 4);
   const step = width / columns;
   const hot = style.getPropertyValue('--heat-1').trim();
-  // Cool cells first, so that a hot one is never hidden by its neighbour; hot ones are also taller, not only darker.
+  // Cool cells are drawn first, so that they never hide a hot one. Hot cells are also taller, not only darker.
   for (const [, row, column, perMille] of cells.toReversed()) {
     const heat = perMille / 1_000;
     const height = (ROW_HEIGHT - 4) * Math.max(0.15, heat);

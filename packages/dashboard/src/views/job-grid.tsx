@@ -1,10 +1,10 @@
 // Tasks × tags on a canvas: tags are rows, tasks run to the right and wrap into lines.
 //
-// Only the visible part is drawn, from prepared sprites of the five kinds of cells, at most once per frame. So a
-// hundred thousand cells cost as little as those that fit on the screen. Each class has a shape besides its colour.
+// Only the visible part is drawn, at most once per frame, from one sprite per class. So a hundred thousand cells cost
+// as little as those that fit on the screen. Each class has its own shape in addition to its color.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { visible } from '../format.js';
-import type { JobPicture } from '../job-picture.js';
+import type { JobData } from '../job-data.js';
 import { CLASS_NAMES } from '../marks.js';
 
 const GAP = 2;
@@ -22,24 +22,24 @@ interface Layout {
 }
 
 export interface JobGridViewProps {
-  readonly picture: JobPicture;
+  readonly data: JobData;
   readonly chosen: { readonly task: number; readonly tag: string };
   readonly onChoose: (task: number, tag: string) => void;
 }
 
-export function JobGridView({ picture, chosen, onChoose }: JobGridViewProps) {
+export function JobGridView({ data, chosen, onChoose }: JobGridViewProps) {
   const scroller = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const [width, setWidth] = useState(0);
   const [themeTurn, setThemeTurn] = useState(0);
-  const tags = picture.tags.map(({ tag }) => tag);
-  const { numTasks } = picture.job;
+  const tags = data.tags.map(({ tag }) => tag);
+  const { numTasks } = data.job;
   const layout = useMemo(
     () => layoutOf(width, numTasks, tags.length),
     [width, numTasks, tags.length],
   );
-  const latest = useRef({ picture, chosen, layout, tags });
-  latest.current = { picture, chosen, layout, tags };
+  const latest = useRef({ data, chosen, layout, tags });
+  latest.current = { data, chosen, layout, tags };
   const painter = useMemo(() => new GridPainter(), []);
 
   useEffect(() => {
@@ -66,7 +66,7 @@ export function JobGridView({ picture, chosen, onChoose }: JobGridViewProps) {
   useEffect(() => {
     painter.forgetTheme();
   }, [themeTurn, painter]);
-  useEffect(draw, [picture, layout, chosen.task, chosen.tag, themeTurn]);
+  useEffect(draw, [data, layout, chosen.task, chosen.tag, themeTurn]);
   useEffect(() => {
     if (chosen.task >= 0 && scroller.current !== null)
       reveal(scroller.current, layout, chosen.task);
@@ -79,7 +79,7 @@ export function JobGridView({ picture, chosen, onChoose }: JobGridViewProps) {
     event.preventDefault();
     onChoose(moved.task, moved.tag);
   };
-  const status = picture.cells.get(chosen.tag)?.[chosen.task] ?? 0;
+  const status = data.cells.get(chosen.tag)?.[chosen.task] ?? 0;
   return (
     <>
       <div
@@ -97,7 +97,7 @@ export function JobGridView({ picture, chosen, onChoose }: JobGridViewProps) {
         }}
         onMouseMove={(event) => {
           const found = cellAt(event);
-          event.currentTarget.title = found === undefined ? '' : describe(picture, found);
+          event.currentTarget.title = found === undefined ? '' : describe(data, found);
         }}
       >
         <canvas ref={canvas} aria-hidden="true" />
@@ -112,7 +112,7 @@ export function JobGridView({ picture, chosen, onChoose }: JobGridViewProps) {
 }
 
 function describe(
-  { cells }: JobPicture,
+  { cells }: JobData,
   { task, tag }: { readonly task: number; readonly tag: string },
 ): string {
   return `task ${task} · ${visible(tag)} · ${CLASS_NAMES[cells.get(tag)?.[task] ?? 0] ?? ''}`;
@@ -182,7 +182,7 @@ function reveal(scroller: HTMLElement, layout: Layout, task: number): void {
 }
 
 interface Drawn {
-  readonly picture: JobPicture;
+  readonly data: JobData;
   readonly chosen: { readonly task: number; readonly tag: string };
   readonly layout: Layout;
   readonly tags: readonly string[];
@@ -214,7 +214,7 @@ class GridPainter {
   #draw(
     canvas: HTMLCanvasElement,
     scroller: HTMLElement,
-    { picture, chosen, layout, tags }: Drawn,
+    { data, chosen, layout, tags }: Drawn,
   ): void {
     const scale = devicePixelRatio;
     const width = scroller.clientWidth;
@@ -238,7 +238,7 @@ class GridPainter {
       this.#spriteKey = key;
     }
     const { cell, labelWidth, tasksPerLine, lineHeight } = layout;
-    const { numTasks } = picture.job;
+    const { numTasks } = data.job;
     const top = scroller.scrollTop;
     context.setTransform(scale, 0, 0, scale, 0, 0);
     context.clearRect(0, 0, width, height);
@@ -257,7 +257,7 @@ class GridPainter {
         if (rowY > height || rowY + cell < 0) continue;
         context.fillStyle = color('--text');
         context.fillText(shortened(context, visible(tag), labelWidth - 8), 0, rowY + cell / 2);
-        const column = picture.cells.get(tag);
+        const column = data.cells.get(tag);
         for (let task = first; task < last; task += 1) {
           const sprite = this.#sprites[column?.[task] ?? 0];
           const x = labelWidth + (task - first) * (cell + GAP);
@@ -284,7 +284,7 @@ function shortened(context: CanvasRenderingContext2D, text: string, width: numbe
   return `${start.slice(0, length)}…`;
 }
 
-/** Not started: a ring. Running: half full. Finished: full. Warned: with a bar. Failed: with a cross. */
+/** Not started: an outline. Running: half filled. Finished: filled. Warned: with a bar. Failed: with a cross. */
 function drawSprites(
   cell: number,
   scale: number,

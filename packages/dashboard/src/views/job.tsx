@@ -2,7 +2,7 @@
 import { useRef, useState } from 'preact/hooks';
 import { Age } from '../clock.js';
 import { formatCount, formatProgress, visible } from '../format.js';
-import { type JobPicture, totalsOf } from '../job-picture.js';
+import { type JobData, totalsOf } from '../job-data.js';
 import {
   Badge,
   Card,
@@ -22,21 +22,15 @@ import { stateOf } from './jobs.js';
 
 type JobRoute = Extract<Route, { readonly view: 'job' }>;
 
-export function JobView({
-  picture,
-  route,
-}: {
-  readonly picture: JobPicture;
-  readonly route: JobRoute;
-}) {
-  const { job } = picture;
-  const totals = totalsOf(picture);
+export function JobView({ data, route }: { readonly data: JobData; readonly route: JobRoute }) {
+  const { job } = data;
+  const totals = totalsOf(data);
   const [notStarted = 0, running = 0, finished = 0, warned = 0, failed = 0] = totals;
   const total = notStarted + running + finished + warned + failed;
-  const partly = picture.tags.reduce((sum, tag) => sum + tag.partly, 0);
+  const partly = data.tags.reduce((sum, tag) => sum + tag.partly, 0);
   const counts = { notStarted, running, finished, warned, failed, total };
-  const isDeleted = picture.isDeleted || picture.deletedAtMs !== undefined;
-  const state = stateOf(counts, picture.lostTasks, isDeleted);
+  const isDeleted = data.isDeleted || data.deletedAtMs !== undefined;
+  const state = stateOf(counts, data.lostTasks, isDeleted);
   const select = (task: number, tag: string) => navigate({ ...route, task, tag }, 'replace');
   return (
     <>
@@ -49,24 +43,24 @@ export function JobView({
             {formatProgress(finished, partly, total)} <small>done</small>
           </p>
           <Badge tone={state.tone}>{state.text}</Badge>
-          {!picture.isSynced && <Badge tone="busy">loading</Badge>}
-          {picture.staleSinceMs !== undefined && (
+          {!data.isSynced && <Badge tone="busy">loading</Badge>}
+          {data.staleSinceMs !== undefined && (
             <Badge tone="warn">
-              store lost <Age atMs={picture.staleSinceMs} />
+              connection to the store lost <Age atMs={data.staleSinceMs} />
             </Badge>
           )}
           <span class="grow" />
-          {!isDeleted && <RemoveButton picture={picture} />}
+          {!isDeleted && <RemoveButton data={data} />}
         </div>
         <ProgressBar counts={totals} partly={partly} />
         <Facts
           items={[
             ['Tasks', formatCount(job.numTasks)],
-            ['Tags', formatCount(picture.tags.length)],
-            ['Changes/s', formatCount(picture.changesPerSecond)],
-            ['Leases held', formatCount(picture.heldTasks)],
-            ['Tasks lost', formatCount(picture.lostTasks)],
-            ['Revision', formatCount(picture.revision)],
+            ['Tags', formatCount(data.tags.length)],
+            ['Changes/s', formatCount(data.changesPerSecond)],
+            ['Leases held', formatCount(data.heldTasks)],
+            ['Tasks lost', formatCount(data.lostTasks)],
+            ['Revision', formatCount(data.revision)],
             ['Created', <Age key="created" atMs={job.createdAtMs} />],
             ...Object.entries(job.labels).map(
               ([name, value]) => [visible(name), <Name key={name} text={value} />] as const,
@@ -76,15 +70,13 @@ export function JobView({
       </section>
       <div class={route.task < 0 ? '' : 'with-panel'}>
         <Card title="Tasks and tags" aside={<ClassLegend />}>
-          {picture.tags.length === 0 ? (
-            <Empty title="No tag has been written yet" />
+          {data.tags.length === 0 ? (
+            <Empty title="No tags written yet" />
           ) : (
-            <JobGridView picture={picture} chosen={route} onChoose={select} />
+            <JobGridView data={data} chosen={route} onChoose={select} />
           )}
-          {picture.hiddenTags > 0 && (
-            <p class="muted">
-              {formatCount(picture.hiddenTags)} more tags do not fit into the grid.
-            </p>
+          {data.hiddenTags > 0 && (
+            <p class="muted">{formatCount(data.hiddenTags)} more tags do not fit into the grid.</p>
           )}
         </Card>
         {route.task >= 0 && (
@@ -92,7 +84,7 @@ export function JobView({
             job={route.job}
             task={route.task}
             tag={route.tag}
-            revision={picture.revision}
+            revision={data.revision}
             onClose={() => select(-1, '')}
           />
         )}
@@ -107,22 +99,22 @@ export function JobView({
               { label: 'warned', color: '--warn' },
               { label: 'failed', color: '--bad' },
             ]}
-            data={timelineOf(picture)}
+            data={timelineOf(data)}
             height={200}
           />
         </Card>
         <Card title="Tags">
-          <TagsTable picture={picture} />
+          <TagsTable data={data} />
         </Card>
       </div>
       <Card title="Latest changes">
-        <RecentChanges picture={picture} onChoose={select} />
+        <RecentChanges data={data} onChoose={select} />
       </Card>
     </>
   );
 }
 
-function timelineOf({ history }: JobPicture): readonly (readonly number[])[] {
+function timelineOf({ history }: JobData): readonly (readonly number[])[] {
   const times = history.map(([atMs = 0]) => atMs / 1_000);
   return [times, ...[3, 2, 4, 5].map((at) => history.map((row) => row[at] ?? 0))];
 }
@@ -139,7 +131,7 @@ function ClassLegend() {
   );
 }
 
-function TagsTable({ picture }: { readonly picture: JobPicture }) {
+function TagsTable({ data }: { readonly data: JobData }) {
   return (
     <div class="scroll-x tall">
       <table class="stack">
@@ -152,7 +144,7 @@ function TagsTable({ picture }: { readonly picture: JobPicture }) {
           </tr>
         </thead>
         <tbody>
-          {picture.tags.map(({ tag, counts, partly }) => (
+          {data.tags.map(({ tag, counts, partly }) => (
             <tr key={tag}>
               <td data-label="Tag">
                 <Name text={tag} />
@@ -181,10 +173,10 @@ function TagsTable({ picture }: { readonly picture: JobPicture }) {
 const RECENT_SHOWN = 12;
 
 function RecentChanges(props: {
-  readonly picture: JobPicture;
+  readonly data: JobData;
   readonly onChoose: (task: number, tag: string) => void;
 }) {
-  const { recent, job } = props.picture;
+  const { recent, job } = props.data;
   if (recent.length === 0) return <Empty title="No states written yet" />;
   return (
     <ol class="changes">
@@ -216,10 +208,10 @@ function RecentChanges(props: {
   );
 }
 
-function RemoveButton({ picture }: { readonly picture: JobPicture }) {
+function RemoveButton({ data }: { readonly data: JobData }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [problem, setProblem] = useState('');
-  const { jobId } = picture.job;
+  const { jobId } = data.job;
   const remove = async () => {
     setProblem('');
     try {
@@ -233,13 +225,13 @@ function RemoveButton({ picture }: { readonly picture: JobPicture }) {
   return (
     <>
       <button type="button" onClick={() => dialog.current?.showModal()}>
-        Remove…
+        Delete…
       </button>
       <dialog ref={dialog} aria-labelledby="remove-title">
-        <h2 id="remove-title">Remove this job?</h2>
+        <h2 id="remove-title">Delete this job?</h2>
         <p>
-          <Name text={jobId} /> and all its states are deleted for good. Tasks that still write are
-          refused.
+          <Name text={jobId} /> and all its states will be deleted permanently. Tasks can no longer
+          write to it.
         </p>
         {problem !== '' && (
           <p class="field-error" role="alert">
@@ -248,10 +240,10 @@ function RemoveButton({ picture }: { readonly picture: JobPicture }) {
         )}
         <div class="dialog-buttons">
           <button type="button" onClick={() => dialog.current?.close()}>
-            Keep it
+            Cancel
           </button>
           <button type="button" class="danger" onClick={() => void remove()}>
-            Remove
+            Delete
           </button>
         </div>
       </dialog>

@@ -3,9 +3,9 @@ import { useEffect, useState } from 'preact/hooks';
 import { Age } from '../clock.js';
 import { formatCount, formatShort } from '../format.js';
 import { Badge, Card, Empty, Name, ProgressBar, type Tone } from '../marks.js';
-import type { CountsPicture, JobsPicture } from '../pictures.js';
 import { navigate, pathOf, type Route } from '../route.js';
 import { rateData, TimeChart } from '../time-chart.js';
+import type { CountsData, JobsData } from '../view-data.js';
 
 const SEARCH_WAIT_MS = 250;
 const FILTERS = [
@@ -20,13 +20,13 @@ const FILTERS = [
 type JobsRoute = Extract<Route, { readonly view: 'jobs' }>;
 
 export interface JobsViewProps {
-  readonly picture: JobsPicture;
+  readonly data: JobsData;
   readonly route: JobsRoute;
   readonly serverAtMs: number;
 }
 
-export function JobsView({ picture, route, serverAtMs }: JobsViewProps) {
-  const [writes, errors] = picture.rates;
+export function JobsView({ data, route, serverAtMs }: JobsViewProps) {
+  const [writes, errors] = data.rates;
   const isFiltered = route.q !== '' || route.worst !== '';
   return (
     <>
@@ -42,7 +42,7 @@ export function JobsView({ picture, route, serverAtMs }: JobsViewProps) {
         />
       </Card>
       <Card title="Jobs" aside={<Filters route={route} />}>
-        {picture.jobs.length === 0 && picture.damaged.length === 0 ? (
+        {data.jobs.length === 0 && data.damaged.length === 0 ? (
           <Empty title={isFiltered ? 'No matching jobs' : 'No jobs yet'}>
             <p>
               {isFiltered ? (
@@ -55,9 +55,9 @@ export function JobsView({ picture, route, serverAtMs }: JobsViewProps) {
             </p>
           </Empty>
         ) : (
-          <JobsTable picture={picture} />
+          <JobsTable data={data} />
         )}
-        {picture.hasMore && <p class="muted">There are more jobs. Search to narrow the list.</p>}
+        {data.hasMore && <p class="muted">There are more jobs. Search to narrow the list.</p>}
       </Card>
     </>
   );
@@ -94,7 +94,7 @@ function Filters({ route }: { readonly route: JobsRoute }) {
   );
 }
 
-function JobsTable({ picture }: { readonly picture: JobsPicture }) {
+function JobsTable({ data }: { readonly data: JobsData }) {
   return (
     <div class="scroll-x">
       <table class="jobs stack">
@@ -109,7 +109,7 @@ function JobsTable({ picture }: { readonly picture: JobsPicture }) {
           </tr>
         </thead>
         <tbody>
-          {picture.jobs.map(({ job, cells, percent, lostTasks }) => {
+          {data.jobs.map(({ job, cells, percent, lostTasks }) => {
             const state = stateOf(cells, lostTasks, job.deletedAtMs !== undefined);
             return (
               <tr key={job.jobId}>
@@ -145,14 +145,14 @@ function JobsTable({ picture }: { readonly picture: JobsPicture }) {
               </tr>
             );
           })}
-          {picture.damaged.map((jobId) => (
+          {data.damaged.map((jobId) => (
             <tr key={jobId}>
               <td data-label="Job">
                 <Name text={jobId} />
               </td>
               <td data-label="State" colSpan={5}>
-                <Badge tone="bad">damaged</Badge> Its metadata cannot be read. It can be removed
-                with <code>syncline jobs rm</code>.
+                <Badge tone="bad">damaged</Badge> The metadata of this job cannot be read. Use{' '}
+                <code>syncline jobs rm</code> to delete it.
               </td>
             </tr>
           ))}
@@ -163,7 +163,7 @@ function JobsTable({ picture }: { readonly picture: JobsPicture }) {
 }
 
 export function stateOf(
-  cells: CountsPicture,
+  cells: CountsData,
   lostTasks: number,
   isDeleted: boolean,
 ): { readonly tone: Tone; readonly text: string } {

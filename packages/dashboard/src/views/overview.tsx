@@ -1,13 +1,13 @@
-// The first view: problems first, then this node, each kind of state, and the peers.
+// The overview: problems first, then each kind of state, this node and its peers.
 import { Age } from '../clock.js';
 import { formatBytes, formatCount, formatDuration, formatLag, formatShort } from '../format.js';
 import { Badge, Card, Empty, Facts, Mark, Sparkline, type Tone } from '../marks.js';
-import type { OverviewPicture, PeerPicture, SlicePicture } from '../pictures.js';
+import type { OverviewData, PeerData, SliceData } from '../view-data.js';
 
-export function OverviewView({ picture }: { readonly picture: OverviewPicture }) {
-  const failing = picture.checks.filter(({ ok }) => !ok);
-  const remarks = picture.checks.filter(({ ok, reason }) => ok && reason !== undefined);
-  const badPeers = picture.peers.filter(({ state }) => state !== 'connected');
+export function OverviewView({ data }: { readonly data: OverviewData }) {
+  const failing = data.checks.filter(({ ok }) => !ok);
+  const remarks = data.checks.filter(({ ok, reason }) => ok && reason !== undefined);
+  const badPeers = data.peers.filter(({ state }) => state !== 'connected');
   const problemsCount = failing.length + remarks.length + badPeers.length;
   const tone: Tone = failing.length > 0 ? 'bad' : problemsCount > 0 ? 'warn' : 'good';
   return (
@@ -17,13 +17,13 @@ export function OverviewView({ picture }: { readonly picture: OverviewPicture })
           <Mark tone={tone} />
         </div>
         <div>
-          <p class="hero-title">{heroTitle(picture, problemsCount)}</p>
+          <p class="hero-title">{heroTitle(data, problemsCount)}</p>
           {problemsCount > 0 && (
             <ul class="problems">
               {failing.map(({ name, reason, isFatal }) => (
                 <li key={name}>
                   <Badge tone="bad">{name}</Badge> {reason ?? 'not ready'}
-                  {isFatal && ' It persists until a restart.'}
+                  {isFatal && ' A restart is required.'}
                 </li>
               ))}
               {badPeers.map((peer) => (
@@ -45,7 +45,7 @@ export function OverviewView({ picture }: { readonly picture: OverviewPicture })
         </div>
       </section>
       <div class="cards">
-        {picture.slices.map((slice) => (
+        {data.slices.map((slice) => (
           <SliceCard key={slice.name} slice={slice} />
         ))}
       </div>
@@ -53,31 +53,31 @@ export function OverviewView({ picture }: { readonly picture: OverviewPicture })
         <Card title="This node">
           <Facts
             items={[
-              ['Node', picture.nodeId],
-              ['Cluster', picture.clusterId],
-              ['Version', `${picture.version} on Node ${picture.nodeVersion.replace(/^v/, '')}`],
-              ['Up', <>{formatDuration(picture.uptimeMs)} </>],
-              ['Data', picture.dataDir ?? 'in memory, lost on exit'],
-              ...picture.listeners.map(
+              ['Node', data.nodeId],
+              ['Cluster', data.clusterId],
+              ['Version', `${data.version} on Node ${data.nodeVersion.replace(/^v/, '')}`],
+              ['Up', <>{formatDuration(data.uptimeMs)} </>],
+              ['Data', data.dataDir ?? 'in memory, lost on exit'],
+              ...data.listeners.map(
                 ({ listener, host, port }) => [listener.toUpperCase(), `${host}:${port}`] as const,
               ),
             ]}
           />
         </Card>
         <Card title="Peers">
-          {picture.peers.length === 0 ? (
+          {data.peers.length === 0 ? (
             <Empty title="This node has no peers">
               <p>
                 <code>syncline dev -n 3</code> starts a cluster on this machine.
               </p>
             </Empty>
           ) : (
-            <PeersTable peers={picture.peers} />
+            <PeersTable peers={data.peers} />
           )}
         </Card>
       </div>
-      {picture.limitsReached.length > 0 && (
-        <Card title="Limits that were reached">
+      {data.limitsReached.length > 0 && (
+        <Card title="Limits reached">
           <div class="scroll-x">
             <table class="stack">
               <thead>
@@ -88,7 +88,7 @@ export function OverviewView({ picture }: { readonly picture: OverviewPicture })
                 </tr>
               </thead>
               <tbody>
-                {picture.limitsReached.map(({ package: owner, limit, count, lastMs }) => (
+                {data.limitsReached.map(({ package: owner, limit, count, lastMs }) => (
                   <tr key={`${owner}/${limit}`}>
                     <td data-label="Limit">
                       {owner} <b>{limit}</b>
@@ -110,20 +110,20 @@ export function OverviewView({ picture }: { readonly picture: OverviewPicture })
   );
 }
 
-function heroTitle({ nodeId, isReady }: OverviewPicture, problemsCount: number): string {
+function heroTitle({ nodeId, isReady }: OverviewData, problemsCount: number): string {
   if (!isReady) return `Node ${nodeId} is not ready`;
-  if (problemsCount === 0) return `Node ${nodeId} is ready, nothing to report`;
+  if (problemsCount === 0) return `Node ${nodeId} is ready`;
   return `Node ${nodeId} is ready, with ${problemsCount === 1 ? 'one warning' : `${problemsCount} warnings`}`;
 }
 
 const TITLES: Readonly<Record<string, string>> = {
-  fair: 'Fair buckets',
-  jobs: 'Job states',
+  fair: 'Fair throttling',
+  jobs: 'Jobs',
   sets: 'Sets',
   streams: 'Streams',
 };
 
-function SliceCard({ slice }: { readonly slice: SlicePicture }) {
+function SliceCard({ slice }: { readonly slice: SliceData }) {
   const [main] = slice.rates;
   const tone: Tone =
     slice.health.kind === 'ready' ? 'good' : slice.health.kind === 'failed' ? 'bad' : 'warn';
@@ -158,7 +158,7 @@ function SliceCard({ slice }: { readonly slice: SlicePicture }) {
 }
 
 /** The most important figures of a slice, in order of importance. */
-function factsOf({ name, details }: SlicePicture): readonly (readonly [string, string])[] {
+function factsOf({ name, details }: SliceData): readonly (readonly [string, string])[] {
   const number = (key: string) => {
     const value = details[key];
     return typeof value === 'number' ? value : 0;
@@ -183,7 +183,7 @@ function factsOf({ name, details }: SlicePicture): readonly (readonly [string, s
   }
 }
 
-export function peerTone({ state }: PeerPicture): Tone {
+export function peerTone({ state }: PeerData): Tone {
   switch (state) {
     case 'connected':
       return 'good';
@@ -196,7 +196,7 @@ export function peerTone({ state }: PeerPicture): Tone {
   }
 }
 
-function PeersTable({ peers }: { readonly peers: readonly PeerPicture[] }) {
+function PeersTable({ peers }: { readonly peers: readonly PeerData[] }) {
   return (
     <div class="scroll-x">
       <table class="stack">

@@ -1,26 +1,26 @@
-// The sets of this node: the cluster as a picture, the sets page by page, and the members of one.
+// The sets of this node: a diagram of the cluster, the sets page by page, and the members of one set.
 import { Age } from '../clock.js';
 import { formatBytes, formatCount } from '../format.js';
 import { Badge, Card, Empty, Facts, Name } from '../marks.js';
-import type { SetPicture, SetsPicture, ShownBytes } from '../pictures.js';
 import { pathOf, type Route } from '../route.js';
 import { rateData, TimeChart } from '../time-chart.js';
-import { ClusterPicture } from './cluster-picture.js';
+import type { SetData, SetsData, ShownBytes } from '../view-data.js';
+import { ClusterDiagram } from './cluster-diagram.js';
 
 export interface SetsViewProps {
-  readonly picture: SetsPicture;
+  readonly data: SetsData;
   readonly route: Extract<Route, { readonly view: 'sets' }>;
   readonly serverAtMs: number;
 }
 
-export function SetsView({ picture, route, serverAtMs }: SetsViewProps) {
-  const [commands, operations] = picture.rates;
-  const { checkpoint } = picture;
+export function SetsView({ data, route, serverAtMs }: SetsViewProps) {
+  const [commands, operations] = data.rates;
+  const { checkpoint } = data;
   return (
     <>
-      {picture.reason !== undefined && <p class="banner">{picture.reason}</p>}
-      <Card title="Cluster" aside={<Digest picture={picture} />}>
-        <ClusterPicture picture={picture} />
+      {data.reason !== undefined && <p class="banner">{data.reason}</p>}
+      <Card title="Cluster" aside={<Digest data={data} />}>
+        <ClusterDiagram data={data} />
       </Card>
       <div class="columns">
         <Card title="Traffic" aside={<span class="muted">per second</span>}>
@@ -36,10 +36,10 @@ export function SetsView({ picture, route, serverAtMs }: SetsViewProps) {
         <Card title="Memory and disk">
           <Facts
             items={[
-              ['Sets', formatCount(picture.sets)],
-              ['Elements', formatCount(picture.liveDots)],
-              ['Memory', formatBytes(picture.memoryBytes)],
-              ['Log', formatBytes(picture.logBytes)],
+              ['Sets', formatCount(data.sets)],
+              ['Elements', formatCount(data.liveDots)],
+              ['Memory', formatBytes(data.memoryBytes)],
+              ['Log', formatBytes(data.logBytes)],
               [
                 'Checkpoint',
                 checkpoint.isRunning ? (
@@ -52,8 +52,8 @@ export function SetsView({ picture, route, serverAtMs }: SetsViewProps) {
                   </>
                 ),
               ],
-              ['Connections', formatCount(picture.connections)],
-              ['Epoch', formatCount(picture.epoch)],
+              ['Connections', formatCount(data.connections)],
+              ['Epoch', formatCount(data.epoch)],
             ]}
           />
         </Card>
@@ -62,16 +62,16 @@ export function SetsView({ picture, route, serverAtMs }: SetsViewProps) {
         title="Sets"
         aside={
           <Pages
-            next={picture.next}
+            next={data.next}
             from={route.from}
             pathFrom={(from) => pathOf({ view: 'sets', from })}
           />
         }
       >
-        {picture.list.length === 0 ? (
-          <Empty title={picture.health === 'loading' ? 'The sets are being loaded' : 'No sets'}>
+        {data.list.length === 0 ? (
+          <Empty title={data.health === 'loading' ? 'The sets are being loaded' : 'No sets'}>
             <p>
-              <code>redis-cli -p 7402 SADD fruits apple pear</code> makes one.
+              <code>redis-cli -p 7402 SADD fruits apple pear</code> creates one.
             </p>
           </Empty>
         ) : (
@@ -84,7 +84,7 @@ export function SetsView({ picture, route, serverAtMs }: SetsViewProps) {
                 </tr>
               </thead>
               <tbody>
-                {picture.list.map((set) => (
+                {data.list.map((set) => (
                   <tr key={set.id}>
                     <td>
                       {set.id === '' ? (
@@ -108,34 +108,34 @@ export function SetsView({ picture, route, serverAtMs }: SetsViewProps) {
 }
 
 export function SetView(props: {
-  readonly picture: SetPicture;
+  readonly data: SetData;
   readonly route: Extract<Route, { readonly view: 'set' }>;
 }) {
-  const { picture, route } = props;
+  const { data, route } = props;
   return (
     <Card
       title={
         <span class="crumbs">
-          <a href="/sets">Sets</a> <span aria-hidden="true">/</span> <Bytes value={picture.set} />
+          <a href="/sets">Sets</a> <span aria-hidden="true">/</span> <Bytes value={data.set} />
         </span>
       }
       aside={
         <Pages
-          next={picture.next}
+          next={data.next}
           from={route.from}
           pathFrom={(from) => pathOf({ view: 'set', set: route.set, from })}
         />
       }
     >
       <p class="big">
-        {formatCount(picture.cardinality)}{' '}
-        <small>{picture.cardinality === 1 ? 'member' : 'members'}</small>
+        {formatCount(data.cardinality)}{' '}
+        <small>{data.cardinality === 1 ? 'member' : 'members'}</small>
       </p>
-      {picture.members.length === 0 ? (
-        <Empty title={picture.isLoading ? 'The sets are being loaded' : 'No members'} />
+      {data.members.length === 0 ? (
+        <Empty title={data.isLoading ? 'The sets are being loaded' : 'No members'} />
       ) : (
         <ul class="members">
-          {picture.members.map((member) => (
+          {data.members.map((member) => (
             <li key={`${member.id}${member.text}`}>
               <Bytes value={member} />
             </li>
@@ -173,9 +173,9 @@ function Pages(props: {
 }
 
 /** Shows at a glance whether nodes are equal. */
-function Digest({ picture }: { readonly picture: SetsPicture }) {
-  const { replication } = picture;
-  const short = picture.xor.slice(0, 8);
+function Digest({ data }: { readonly data: SetsData }) {
+  const { replication } = data;
+  const short = data.xor.slice(0, 8);
   if (replication === undefined) return <span class="muted">digest {short}</span>;
   const { divergedPeers, peers } = replication;
   if (divergedPeers.length > 0) return <Badge tone="bad">digests differ</Badge>;

@@ -4,18 +4,18 @@ import { useContext } from 'preact/hooks';
 import { Age, ServerClock, useNow } from '../clock.js';
 import { formatBytes, formatCount, formatDuration, formatShort, visible } from '../format.js';
 import { Badge, Card, Empty, Facts, Name, Sparkline, type Tone } from '../marks.js';
-import type { PipelinePicture, StreamsPicture } from '../pictures.js';
+import type { PipelineData, StreamsData } from '../view-data.js';
 
 /** A pipeline reports every second. */
 const SILENT_MS = 10_000;
 
-export function StreamsView({ picture }: { readonly picture: StreamsPicture }) {
-  if (picture.pipelines.length === 0) {
+export function StreamsView({ data }: { readonly data: StreamsData }) {
+  if (data.pipelines.length === 0) {
     return (
       <Card title="Pipelines">
-        <Empty title="No pipeline reports to this node">
+        <Empty title="No pipelines report to this node">
           <p>
-            A pipeline runs in your own process. It appears here once it is started with{' '}
+            A pipeline runs in your own process. It appears here if you start it with{' '}
             <code>progress: serverProgress({'{ url }'})</code>.
           </p>
         </Empty>
@@ -24,14 +24,14 @@ export function StreamsView({ picture }: { readonly picture: StreamsPicture }) {
   }
   return (
     <div class="cards cards-wide">
-      {picture.pipelines.map((pipeline) => (
+      {data.pipelines.map((pipeline) => (
         <PipelineCard key={`${pipeline.pipeline} ${pipeline.slot}`} pipeline={pipeline} />
       ))}
     </div>
   );
 }
 
-function PipelineCard({ pipeline }: { readonly pipeline: PipelinePicture }) {
+function PipelineCard({ pipeline }: { readonly pipeline: PipelineData }) {
   const now = useNow() + useContext(ServerClock);
   const hasEnded = /^(finished|stopped|failed)$/.test(pipeline.state);
   const isSilent = !hasEnded && now - pipeline.reportedAtMs > SILENT_MS;
@@ -96,7 +96,7 @@ function PipelineCard({ pipeline }: { readonly pipeline: PipelinePicture }) {
   );
 }
 
-function Checkpoint({ pipeline }: { readonly pipeline: PipelinePicture }) {
+function Checkpoint({ pipeline }: { readonly pipeline: PipelineData }) {
   const { epoch, epochAtMs, lastCheckpointMs, checkpointBytes } = pipeline;
   if (epoch === 0) return <>none yet</>;
   return (
@@ -108,7 +108,7 @@ function Checkpoint({ pipeline }: { readonly pipeline: PipelinePicture }) {
   );
 }
 
-function toneOf({ state, error }: PipelinePicture): Tone {
+function toneOf({ state, error }: PipelineData): Tone {
   if (/fail/i.test(state) || (error ?? '') !== '') return 'bad';
   if (/run/i.test(state)) return 'good';
   if (/done|stop|finish|end/i.test(state)) return 'idle';

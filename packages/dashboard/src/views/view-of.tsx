@@ -1,14 +1,14 @@
-// Selects the view that shows a picture.
-import type { JobPicture } from '../job-picture.js';
-import type {
-  FairPicture,
-  JobsPicture,
-  OverviewPicture,
-  SetPicture,
-  SetsPicture,
-  StreamsPicture,
-} from '../pictures.js';
+// Selects the view for a route.
+import type { JobData } from '../job-data.js';
 import type { Route } from '../route.js';
+import type {
+  FairData,
+  JobsData,
+  OverviewData,
+  SetData,
+  SetsData,
+  StreamsData,
+} from '../view-data.js';
 import { FairView } from './fair.js';
 import { JobView } from './job.js';
 import { JobsView } from './jobs.js';
@@ -18,27 +18,27 @@ import { StreamsView } from './streams.js';
 
 export interface ViewOfProps {
   readonly route: Route;
-  /** The picture belongs to the route's view: the stream was opened for it. */
-  readonly picture: unknown;
+  /** The data belongs to the route's view: the stream was opened for it. */
+  readonly data: unknown;
   readonly serverAtMs: number;
 }
 
-export function ViewOf({ route, picture, serverAtMs }: ViewOfProps) {
+export function ViewOf({ route, data, serverAtMs }: ViewOfProps) {
   switch (route.view) {
     case 'overview':
-      return <OverviewView picture={picture as OverviewPicture} />;
+      return <OverviewView data={data as OverviewData} />;
     case 'fair':
-      return <FairView picture={picture as FairPicture} serverAtMs={serverAtMs} />;
+      return <FairView data={data as FairData} serverAtMs={serverAtMs} />;
     case 'jobs':
-      return <JobsView picture={picture as JobsPicture} route={route} serverAtMs={serverAtMs} />;
+      return <JobsView data={data as JobsData} route={route} serverAtMs={serverAtMs} />;
     case 'job':
-      return <JobView picture={picture as JobPicture} route={route} />;
+      return <JobView data={data as JobData} route={route} />;
     case 'sets':
-      return <SetsView picture={picture as SetsPicture} route={route} serverAtMs={serverAtMs} />;
+      return <SetsView data={data as SetsData} route={route} serverAtMs={serverAtMs} />;
     case 'set':
-      return <SetView picture={picture as SetPicture} route={route} />;
+      return <SetView data={data as SetData} route={route} />;
     case 'streams':
-      return <StreamsView picture={picture as StreamsPicture} />;
+      return <StreamsView data={data as StreamsData} />;
     case 'unknown':
       return null;
   }

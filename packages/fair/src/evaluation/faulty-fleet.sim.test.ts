@@ -9,7 +9,7 @@ const scenario = { ...scenarios.apiNoisyNeighbors, durationSeconds: 60 };
 const { durationSeconds } = scenario;
 const options = { policy: 'linear', instances: 4, intervalMs: 250 } as const;
 
-describe('F16 noisy neighbours stay above the line without throttling', async () => {
+describe('F16 noisy neighbors stay above the line without throttling', async () => {
   const trial = new Trial(scenario, 1);
   const open = judge(trial.playOpen());
   const isolated = judge(await trial.play(openIsolatedFleet, options));

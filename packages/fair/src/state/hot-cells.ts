@@ -1,5 +1,5 @@
 // Which cells a round sends when more changed than its budget allows: the power of two choices. Two dirty
-// cells are drawn, and the one with the larger unsent change goes. That favours large changes without sorting
+// cells are drawn, and the one with the larger unsent change goes. That favors large changes without sorting
 // everything, and without the same cells winning every time; a cell that was skipped four times goes first, so
 // none starves.
 import { type Random, randomBelow } from '@syncline/kernel';

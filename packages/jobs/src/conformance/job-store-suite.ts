@@ -1,7 +1,7 @@
 // The contract of every JobStore: memory, embedded, remote, Firestore, and yours. Managers rely on nothing else, so
 // where jobs are stored is purely an operational choice.
 //
-// There is one file per behaviour, selected by what the store promises and by what can be done to it; then random
+// There is one file per behavior, selected by what the store promises and by what can be done to it; then random
 // histories, in which every stream is checked. Cases that do not apply are listed as left out, with the reason.
 import { aggregateCases } from './cases/aggregate-cases.js';
 import { clockCases } from './cases/clock-cases.js';

@@ -1,4 +1,4 @@
-// The configuration with real files: secrets and TLS files that are right, wrong, or missing.
+// The configuration with real files: secrets and TLS files that are valid, invalid or missing.
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -65,7 +65,7 @@ test('a secret file that every user can read causes a warning', () => {
   const file = write('open-token', 'abc', 0o644);
   const { warnings } = loadConfig({ environment: { SYNCLINE_TOKEN_FILE: file } });
   expect(warnings).toEqual([
-    `${file} holds the bearer token and every user can read it. Run: chmod 600 ${file}`,
+    `${file} contains the bearer token and every user can read it. Run: chmod 600 ${file}`,
   ]);
 });
 
@@ -73,10 +73,10 @@ test('unusable secrets are refused, without showing them', () => {
   const refusal = (file: string) => () =>
     loadConfig({ environment: { SYNCLINE_MESH_SECRET_FILE: file } });
   expect(refusal(write('empty', '\n'))).toThrow(
-    `${at('empty')} is empty. It must hold the mesh secret.`,
+    `${at('empty')} is empty. It must contain the mesh secret.`,
   );
   expect(refusal(write('blank', 'two words'))).toThrow(
-    /^the mesh secret in .*blank contains blanks/,
+    /^the mesh secret in .*blank contains spaces/,
   );
   expect(refusal(write('blank', 'two words'))).not.toThrow(/two words/);
   expect(refusal(at('missing'))).toThrow(

@@ -1,4 +1,4 @@
-// A name with one typing error is matched to the intended name.
+// A name with one typo is matched to the intended name.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { nearestName } from './nearest-name.js';
@@ -21,7 +21,7 @@ test.each(Object.entries(slips))('%s: the intended name is found', (_, slip) => 
   fc.assert(
     fc.property(fc.constantFrom(...keys), fc.nat(), (key, seed) => {
       const nearest = nearestName(slip(key, seed % key.length), keys);
-      // A typing error can produce another valid key: `grpc.port` is as close to `rpc.port` as any.
+      // A typo can produce a name that is just as close to another key: `grpc.port` is as close to `rpc.port` as any.
       expect(nearest).toBeDefined();
       const isOneStepOff = nearest === key || keys.includes(slip(key, seed % key.length));
       expect(isOneStepOff).toBe(true);

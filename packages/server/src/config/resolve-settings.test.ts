@@ -83,7 +83,7 @@ test('if both memory and a directory are set, the source with precedence wins', 
   expect(over).toMatchObject({ memory: false, dataDir: '/data' });
 });
 
-/** The input, and the line that the user sees. The whole file is reviewed as text. */
+/** The input, and the error that the user sees. */
 const WRONG: readonly Given[] = [
   { flags: { 'http.port': '99999' } },
   { flags: { 'http.port': 'http' } },

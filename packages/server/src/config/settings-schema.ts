@@ -125,7 +125,7 @@ const mesh = {
   connectionTimeoutMs: integerSetting(
     { min: 100, max: 600_000, default: 5_000 },
     {
-      help: 'A peer that sends nothing for this long is disconnected and dialled again. Also the timeout of a handshake.',
+      help: 'A peer that sends nothing for this long is disconnected and dialed again. Also the timeout of a handshake.',
     },
   ),
   ringBytesMax: integerSetting(
@@ -280,7 +280,7 @@ export const settingsSchema = z.strictObject({
     flag: '--memory',
   }),
   listenHost: textSetting('127.0.0.1', {
-    help: 'Address to listen on. Addresses other than loopback require authentication.',
+    help: 'Address to listen on. Beyond loopback, authentication is required, and TLS for HTTP and gRPC.',
     flag: '--listen-host <host>',
   }),
   insecureListen: booleanSetting(false, {

@@ -1,4 +1,4 @@
-// The API of the dashboard: fully described, answering as described, and strict about its input.
+// The API of the dashboard: every route is described, responses match the description, and invalid input is refused.
 import { JobStatus } from '@syncline/jobs';
 import { createRemoteJobStore } from '@syncline/jobs/grpc';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -9,7 +9,7 @@ import { startTestServer, type TestServer } from '../testing/test-server.js';
 let server: TestServer;
 const registered = ['GET /api/status', 'GET /api/live', 'GET /api/openapi.json'];
 
-/** The slice, with its routes noted when it starts. */
+/** The slice, with its routes recorded when it starts. */
 function noting(slice: Slice): Slice {
   return {
     ...slice,
@@ -56,7 +56,7 @@ async function json(path: string): Promise<unknown> {
   return await response.json();
 }
 
-/** The paths at which the answer is not as the schema says; enough of JSON schema for ours. */
+/** The paths at which the response does not match the schema. Supports only what our schemas use. */
 function* mismatches(schema: Schema, value: unknown, at: string): Iterable<string> {
   if (schema.type === 'array' && schema.items !== undefined) {
     if (!Array.isArray(value)) return yield `${at} is not an array`;

@@ -1,4 +1,4 @@
-// Pages that read, lag, leave and exceed their limit, in virtual time.
+// Pages that read, fall behind, close and exceed their limit, in simulated time.
 import { runInSimulation } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
 import type { ServerSentEvent } from '../http/http-route.js';
@@ -6,7 +6,7 @@ import { serverLimits } from '../limits.js';
 import { LiveHub } from './live-hub.js';
 import type { LiveSample, LiveSource } from './live-view.js';
 
-/** A picture of two parts that the test changes. */
+/** A state of two parts that the test changes. */
 class HandSource implements LiveSource {
   readonly intervalMs = 100;
   samples: LiveSample[] = [];
@@ -37,7 +37,7 @@ function delta(value: number): LiveSample {
   return { kind: 'delta', json: String(value) };
 }
 
-/** The next event, as what it says. */
+/** The next event, decoded. */
 async function next(page: AsyncIterator<ServerSentEvent>): Promise<unknown> {
   const { done, value } = await page.next();
   if (done === true) return 'over';

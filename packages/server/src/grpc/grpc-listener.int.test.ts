@@ -218,7 +218,7 @@ describe('limits', () => {
     await using second = await openRawClient(server.port('grpc'));
     await second.closed;
     expect(second.text()).toBe('');
-    expect(first.text().length).toBeGreaterThan(0); // the settings that HTTP/2 begins with
+    expect(first.text().length).toBeGreaterThan(0); // the initial SETTINGS frame of HTTP/2
   });
 
   test('a connection without calls is closed after the idle timeout', async () => {

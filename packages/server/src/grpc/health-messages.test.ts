@@ -1,4 +1,4 @@
-// Compared with grpc-health-check, whose code is made from the contract.
+// Compares our codec with grpc-health-check, which is generated from the contract.
 import type { MethodDefinition } from '@grpc/grpc-js';
 import { SynclineError } from '@syncline/kernel';
 import { service as reference } from 'grpc-health-check';

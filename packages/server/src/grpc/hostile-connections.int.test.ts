@@ -1,4 +1,4 @@
-// Connections without a token: rapid reset, guessing, and idling to lock out other clients.
+// Attacks without a token: rapid reset, guessing tokens, and idle connections that lock out other clients.
 import { connect as connectHttp2 } from 'node:http2';
 import { connect as connectTcp, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
@@ -12,7 +12,7 @@ const TOKEN = 'a token of sixteen characters';
 const credentials = { token: new Secret(TOKEN) };
 const PATH = '/toy.v1.EchoService/Say';
 
-/** Ends with the gRPC status of the call, or with undefined if the connection was cut first. */
+/** Resolves with the gRPC status of the call, or with undefined if the connection was cut first. */
 function call(port: number, authorization?: string): Promise<string | undefined> {
   return new Promise((resolve) => {
     const session = connectHttp2(`http://127.0.0.1:${port}`);

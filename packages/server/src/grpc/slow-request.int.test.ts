@@ -50,7 +50,7 @@ test('a unary call whose request does not arrive in time ends with DEADLINE_EXCE
       te: 'trailers',
     });
   const stream = open('Say');
-  stream.write(Buffer.from([0, 0, 0, 0, 9, 1])); // says nine bytes, sends one
+  stream.write(Buffer.from([0, 0, 0, 0, 9, 1])); // announces nine bytes, sends one
   const headers = await new Promise<Record<string, unknown>>((resolve) => {
     stream.once('response', resolve);
   });

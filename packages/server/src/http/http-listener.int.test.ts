@@ -1,4 +1,4 @@
-// HTTP over real sockets: what is answered, refused, and cut off.
+// HTTP over real sockets: responses, refusals and disconnects.
 import { getEventListeners } from 'node:events';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Secret } from '../config/secret.js';

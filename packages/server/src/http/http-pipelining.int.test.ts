@@ -1,4 +1,4 @@
-// Pipelined requests: limited, counted, and notified when the client is gone.
+// Pipelined requests are limited, counted, and notified when the client disconnects.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { EchoSlice } from '../testing/echo-slice.js';
 import { openRawClient } from '../testing/raw-client.js';

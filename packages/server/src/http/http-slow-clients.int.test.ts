@@ -1,4 +1,4 @@
-// HTTP clients that are slow, idle, stalled or too many, with short limits and real sockets.
+// Slow, idle, stalled and too many HTTP clients, with short limits and real sockets.
 import { createSystemClock, type Metrics, silentLogger } from '@syncline/kernel';
 import { afterEach, expect, test } from 'vitest';
 import { GuessBudget } from '../auth/guess-budget.js';
@@ -121,7 +121,7 @@ test('a connection between requests is closed after the idle timeout', async () 
   const startMs = performance.now();
   client.send('GET /small HTTP/1.1\r\nhost: localhost\r\n\r\n');
   await client.closed;
-  expect(performance.now() - startMs).toBeLessThan(5_000); // and not after the stall time
+  expect(performance.now() - startMs).toBeLessThan(5_000); // and not only after the stall timeout
   expect(client.text()).toContain('HTTP/1.1 200 ');
   expect(counted).toContain('syncline_server_connections_cut_total http idle');
 });
@@ -212,5 +212,5 @@ test('an open page that stops reading is disconnected after the stall timeout, a
     'syncline_server_connections_cut_total http stalled',
   ]);
   const before = reading.text().length;
-  await until(() => reading.text().length > before, 'the neighbour gets more');
+  await until(() => reading.text().length > before, 'the other page gets more');
 });

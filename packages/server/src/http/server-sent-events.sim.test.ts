@@ -1,4 +1,4 @@
-// An event stream with a client that reads, stalls or leaves, in virtual time.
+// An event stream whose client reads, stalls or disconnects, in simulated time.
 import { EventEmitter, getEventListeners } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { setFlagsFromString } from 'node:v8';
@@ -122,7 +122,7 @@ test('a sent event can be garbage-collected, however long the stream lasts', () 
     await clock.sleep(1_000);
     expect(response.written).toHaveLength(100);
     expect(getEventListeners(signal, 'abort')).toHaveLength(1);
-    await new Promise((resolve) => setImmediate(resolve)); // a WeakRef lasts until its turn is over
+    await new Promise((resolve) => setImmediate(resolve)); // a WeakRef keeps its target alive until the end of the turn
     collectGarbage();
     const held = sentEvents.filter((event) => event.deref() !== undefined);
     expect(held.length).toBeLessThan(5);

@@ -1,4 +1,4 @@
-// Unread bodies: they may be as large as any other, but not endless.
+// Unread bodies may be as large as any other body, but not endless.
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { EchoSlice } from '../testing/echo-slice.js';
@@ -19,7 +19,7 @@ afterAll(() => server.stop());
 const head = (line: string, headers: string, host = 'localhost'): string =>
   `${line} HTTP/1.1\r\nhost: ${host}\r\n${headers}\r\n`;
 
-/** Sends chunks as fast as they are accepted. Resolves when it is cut, with the number of bytes accepted. */
+/** Sends chunks as fast as they are accepted. Resolves with the number of bytes sent when the connection is cut. */
 function sendForever(start: string): Promise<number> {
   const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`;
   return new Promise((resolve) => {
@@ -42,7 +42,7 @@ test.each([
   ['415', head('POST /api/echo/say', `content-type: text/plain\r\n${CHUNKED}`)],
   ['421', head('GET /healthz', CHUNKED, 'rebound.example')],
 ])('an endless body is cut: %s', async (_status, start) => {
-  // What the two kernels hold between them comes on top of the limit.
+  // Socket buffers come on top of the limit.
   expect(await sendForever(start)).toBeLessThan(32 * BODY_BYTES_MAX);
 });
 

@@ -1,4 +1,4 @@
-// Mesh connections in a simulation: passed on, counted, and closed when left over.
+// Simulated mesh connections: passed on, counted, and closed at the end.
 import { type Connection, silentMetrics } from '@syncline/kernel';
 import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';

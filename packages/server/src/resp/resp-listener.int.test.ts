@@ -1,4 +1,4 @@
-// RESP over real sockets: the simulated tests cover the corner cases, these the operating system.
+// RESP over real sockets. The corner cases are tested in simulation.
 import { expect, test } from 'vitest';
 import { EchoSlice } from '../testing/echo-slice.js';
 import { openRawClient } from '../testing/raw-client.js';

@@ -1,4 +1,4 @@
-// RESP connections in a simulated world: cuts, backpressure, idleness, limits and drain, in virtual time.
+// Simulated RESP connections: disconnects, backpressure, idle timeouts, limits and draining.
 import { type Connection, silentMetrics } from '@syncline/kernel';
 import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
@@ -40,7 +40,7 @@ async function listen(
   return { listener, dial, waiting, sessions: () => sessions };
 }
 
-/** Writes `count` replies unasked, each when there is room, then ends. */
+/** Writes `count` replies without a request, each when there is room, then ends. */
 function createWriter(count: number, next: () => Uint8Array): RespSession {
   const write = async (sink: RespSink): Promise<void> => {
     for (let index = 0; index < count; index += 1) {
@@ -57,7 +57,7 @@ function createWriter(count: number, next: () => Uint8Array): RespSession {
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
-/** All that arrives until the other side ends. */
+/** Everything received until the other side ends. */
 async function readAll(connection: Connection): Promise<string> {
   const chunks: Uint8Array[] = [];
   for await (const chunk of connection.incoming) chunks.push(chunk);
@@ -207,7 +207,7 @@ test('a session knows the address of its client, and can disconnect it', () =>
     peers[0]?.cut();
     expect((await client.closed).kind).toBe('reset');
     expect(peers[0]?.gone.aborted).toBe(true);
-    peers[0]?.cut(); // a second time is nothing
+    peers[0]?.cut(); // a second call has no effect
   }));
 
 test('a session that cannot be created only affects its own connection', () =>

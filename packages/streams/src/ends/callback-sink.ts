@@ -42,7 +42,7 @@ export function callbackSink({ uid, call }: CallbackSinkOptions): OutboxSink {
 }
 
 export interface DeduplicatorOptions {
-  /** How many ids `accept` remembers. A repeat of an older one is not recognised. Default 100,000. */
+  /** How many ids `accept` remembers. A repeat of an older one is not recognized. Default 100,000. */
   readonly windowIds?: number;
   /** A value returned by `mark`, to continue from it. */
   readonly mark?: Json;

@@ -1,7 +1,7 @@
 // The contract of a sink: output becomes visible in epoch order, each epoch atomically.
 //
 // Before the commit point of an epoch, a sink only prepares its output. After it, `commit` is repeated until it
-// succeeds, possibly by a later process, so it must recognise what was already committed.
+// succeeds, possibly by a later process, so it must recognize what was already committed.
 import type { Key } from '../state/key.js';
 import type { LogicalTime } from '../state/version.js';
 import type { EndPorts, Json } from './source.js';

@@ -21,7 +21,7 @@ export interface TransactionMark {
 export interface TransactionTarget<Tx> {
   /**
    * Runs `work` in one transaction and commits it: all of its changes are durable when this resolves, and none are
-   * applied if `work` throws. Transactions of one sink must be isolated from each other: make them serialisable, or
+   * applied if `work` throws. Transactions of one sink must be isolated from each other: make them serializable, or
    * lock the row of the mark (`SELECT … FOR UPDATE`).
    */
   transaction<R>(work: (tx: Tx) => Promise<R>, signal: AbortSignal): Promise<R>;

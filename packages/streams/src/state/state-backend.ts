@@ -64,7 +64,7 @@ export type PutResult = 'applied' | 'same' | 'older';
 export interface StateBackend<K extends Key, V, Ver extends Version> extends Snapshots<K> {
   /** Throws `version-conflict` and changes nothing if the state has a different value at the same version. */
   put(key: K, value: V, version: Ver): PutResult;
-  /** Leaves a tombstone, so that older values that arrive later are still recognised as older. */
+  /** Leaves a tombstone, so that older values that arrive later are still recognized as older. */
   delete(key: K, version: Ver): PutResult;
   get(key: K): { readonly value: V; readonly version: Ver } | undefined;
   /**

@@ -1,5 +1,5 @@
-// The command as a whole, with real servers: short where the flags allow it.
-import '@syncline/server'; // loaded by the first command, and no test should pay for it
+// The whole command with real servers, kept short with flags.
+import '@syncline/server'; // loaded here, so that its load time does not count against the first test
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// The behaviour of a simulated disk: how long operations take, which fail, and what a power loss leaves. The
+// The behavior of a simulated disk: how long operations take, which fail, and what a power loss leaves. The
 // seeded plan below is driven by a profile that faults may change; a test that needs one exact moment (crash
 // after the ninth rename, lose the second batch) brings its own.
 import type { SeededRandom } from '../../seeded-random.js';

@@ -1,4 +1,4 @@
-// Input from unauthenticated and broken clients, over real gRPC: a clear error, nothing changed, the service up.
+// Invalid input over real gRPC causes a clear error and changes nothing, and the service keeps running.
 import { connect as connectHttp2 } from 'node:http2';
 import { connect as connectTcp } from 'node:net';
 import { status } from '@grpc/grpc-js';
@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** The only bucket there ever was. */
+/** The only bucket that was ever changed. */
 async function expectUnchanged(): Promise<void> {
   using stream = new SeedStream(server.port('grpc'));
   stream.send(stateRequest(SEED));

@@ -37,10 +37,10 @@ test('replicas share one state, are not ready without Redis, and are ready again
 
   await redis.kill();
   await until(async () => !(await isReady(one)), 'one to miss Redis');
-  await until(() => !here.status().connected, 'the tracker to be told');
+  await until(() => !here.status().connected, 'the tracker to notice');
   expect(here.register('somebody').throttled).toBe(false);
 
-  await redis.start(); // empty: only the trackers hold state
+  await redis.start(); // empty: only the trackers have the state
   await until(() => here.status().connected && there.status().connected, 'the return');
   expect(await isReady(one)).toBe(true);
   expect(probability(there)).toBeGreaterThan(0.6);

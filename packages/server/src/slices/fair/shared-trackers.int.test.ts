@@ -1,5 +1,5 @@
-// Trackers in this process that share through a real server: over gRPC, with TLS and a token, through a
-// restart, and beside a client that does not read.
+// Trackers in this process share state through a real server: over gRPC, with TLS and a token, across a
+// restart, and alongside a client that does not read.
 import { createFairTracker, type FairTracker } from '@syncline/fair';
 import { type GrpcRemoteOptions, grpcRemote } from '@syncline/fair/grpc';
 import {

@@ -1,4 +1,4 @@
-// GET /api/sets shows nothing that a failed write could undo.
+// GET /api/sets returns nothing that might still be rolled back.
 import { SynclineError, VersionVector } from '@syncline/kernel';
 import type { Sets } from '@syncline/sets';
 import { expect, test } from 'vitest';

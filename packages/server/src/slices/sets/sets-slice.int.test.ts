@@ -1,5 +1,5 @@
-// The sets inside a server: over RESP and HTTP, with a password, over restarts, and refused without one beyond
-// loopback. Real clients are tried in e2e.
+// The sets inside a server: over RESP and HTTP, with and without a password, and across restarts. Real clients are
+// tested in e2e.
 import { makeTempDirectory } from '@syncline/testkit';
 import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';

@@ -47,7 +47,7 @@ const auth = define('auth', -2, openFlags, {
 
 const hello = define('hello', -1, openFlags, {
   syntax: '[2|3 [AUTH user password] [SETNAME name]]',
-  summary: 'Selects RESP2 or RESP3 and returns facts about the server.',
+  summary: 'Selects RESP2 or RESP3 and returns information about the server.',
   difference: 'Not inside MULTI, like AUTH.',
   waits: true,
   run(context: CommandContext) {

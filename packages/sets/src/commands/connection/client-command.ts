@@ -98,16 +98,16 @@ const noTouch = define('no-touch', 3, flags, {
 });
 
 const info = define('info', 2, flags, {
-  summary: 'Returns facts about this connection.',
-  difference: 'Without buffers and file descriptors.',
+  summary: 'Returns information about this connection.',
+  difference: 'Buffers and file descriptors are not included.',
   run: ({ client, facts, reply }) => reply.verbatim(clientLine(client, facts.clock.monotonicMs())),
 });
 
 const list = define('list', -2, ['admin', ...flags], {
   wordsMax,
   syntax: '[TYPE NORMAL|MASTER|REPLICA|PUBSUB] [ID id ...]',
-  summary: 'Returns facts about all connections.',
-  difference: 'Without buffers and file descriptors.',
+  summary: 'Returns information about all connections.',
+  difference: 'Buffers and file descriptors are not included.',
   run(context) {
     const clients = listedClients(context);
     if (typeof clients === 'string') return context.reply.error(clients);
@@ -247,8 +247,8 @@ const subcommands: readonly Command[] = [
 ];
 
 export const clientCommand = define('client', -2, [], {
-  summary: 'Returns facts about connections, names and closes them.',
-  difference: 'Other subcommands (TRACKING, PAUSE, UNBLOCK, …) are unknown.',
+  summary: 'Returns information about connections, and names or closes them.',
+  difference: 'Other subcommands (TRACKING, PAUSE, UNBLOCK, …) are not supported.',
   subcommands: withHelp(define, 'client', subcommands),
   run: ({ reply }) => reply.error(errorFor.wrongArguments('client')),
 });

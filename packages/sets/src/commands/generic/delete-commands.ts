@@ -9,7 +9,7 @@ import { pagesOfNames } from './scan-commands.js';
 
 const define = commandsIn('generic');
 const difference =
-  'Removes the members that this node has seen; members added elsewhere at the same time remain. More than 65,536 members or 3 MiB are removed by several operations.';
+  'Removes the members that this node has seen; members added elsewhere at the same time remain. More than 65,536 members or 3 MiB are removed in several operations.';
 
 function deleteCommand(name: string, flags: Command['flags'], summary: string): Command {
   return define(name, -2, flags, {

@@ -86,7 +86,7 @@ export function* pagesOfNames(keyspace: Keyspace): Generator<ByteList, void, und
 const scan = define('scan', -2, ['readonly'], {
   syntax: 'cursor [MATCH pattern] [COUNT count] [TYPE type]',
   summary: 'Iterates over the names of all sets.',
-  difference: 'A cursor is valid at every node and after a restart. COUNT is at most 10,000.',
+  difference: 'A cursor is valid on every node and after a restart. COUNT is at most 10,000.',
   estimate({ args, keyspace }, load) {
     const options = scanOptions(args, 2, { takesType: true });
     if (typeof options !== 'string') load.reads(Math.min(options.count, keyspace.setsCount()));
@@ -106,7 +106,7 @@ const scan = define('scan', -2, ['readonly'], {
 const sscan = commandsIn('set')('sscan', -3, ['readonly'], {
   syntax: 'key cursor [MATCH pattern] [COUNT count]',
   summary: 'Iterates over the members of a set.',
-  difference: 'A cursor is valid at every node and after a restart. COUNT is at most 10,000.',
+  difference: 'A cursor is valid on every node and after a restart. COUNT is at most 10,000.',
   keys: keyAtFirst,
   estimate({ args, keyspace }, load) {
     const options = scanOptions(args, 3, { takesType: false });

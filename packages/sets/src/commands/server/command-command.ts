@@ -44,7 +44,7 @@ export function createCommandCommand(table: () => CommandFinder): Command {
   });
   const getkeys = define('getkeys', -4, flags, {
     wordsMax,
-    syntax: 'command [word ...]',
+    syntax: 'command [argument ...]',
     summary: 'Returns the keys of a whole command.',
     run({ args, reply }) {
       const keys = keysWithin(table(), args);
@@ -67,7 +67,7 @@ export function createCommandCommand(table: () => CommandFinder): Command {
   });
   const subcommands = [count, docs, getkeys, info, list];
   return define('command', -1, flags, {
-    summary: 'Returns facts about all commands.',
+    summary: 'Returns information about all commands.',
     subcommands: withHelp(define, 'command', subcommands),
     estimate: (_, load) => load.reads(table().all.length * READS_PER_COMMAND),
     run({ reply }) {
@@ -96,12 +96,12 @@ function aboutNamed(
 }
 
 const infoTexts = {
-  summary: 'Returns facts about the named commands, or about all of them.',
-  difference: 'Without hints and key specifications.',
+  summary: 'Returns information about the named commands, or about all of them.',
+  difference: 'Hints and key specifications are not included.',
 };
 const docsTexts = {
   summary: 'Returns documentation of the named commands, or of all of them.',
-  difference: 'Without complexity, history and arguments.',
+  difference: 'Complexity, history and arguments are not included.',
 };
 
 /** All commands if none is named; undefined for a name that is unknown. */

@@ -109,7 +109,7 @@ const get = define('get', -3, flags, {
   syntax: 'pattern [pattern ...]',
   summary: 'Returns the settings that match one of the patterns.',
   difference:
-    'Knows save, appendonly, appendfsync, maxclients, maxmemory, maxmemory-policy, timeout, databases, proto-max-bulk-len and set-max-*.',
+    'Supports save, appendonly, appendfsync, maxclients, maxmemory, maxmemory-policy, timeout, databases, proto-max-bulk-len and set-max-*.',
   run(context) {
     const { facts, reply } = context;
     const shown = matchingSettings(context);
@@ -181,7 +181,7 @@ function readChanges(args: ByteList) {
 
 export const configCommand = define('config', -2, [], {
   summary: 'Returns settings and changes some of them.',
-  difference: 'REWRITE and RESETSTAT are unknown.',
+  difference: 'REWRITE and RESETSTAT are not supported.',
   subcommands: withHelp(define, 'config', [get, set]),
   run: ({ reply }) => reply.error(errorFor.wrongArguments('config')),
 });

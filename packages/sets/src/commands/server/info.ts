@@ -72,7 +72,7 @@ const sections: Readonly<Record<string, (context: CommandContext) => Facts>> = {
 export const info = commandsIn('server')('info', -1, ['loading', 'stale'], {
   wordsMax: setsLimits.askedWordsMax.value,
   syntax: '[section ...]',
-  summary: 'Returns facts about the server.',
+  summary: 'Returns information about the server.',
   difference:
     'Sections Server, Clients, Memory, Persistence, Stats, Replication, Keyspace and Syncline, with fewer lines than in Redis. A checkpoint counts as a background save and as a rewrite of the append only file.',
   run(context) {

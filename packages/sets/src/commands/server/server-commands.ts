@@ -118,7 +118,7 @@ const functionFlush = define('flush', -2, ['write', 'noscript'], {
 
 const functionCommand = define('function', -2, [], {
   summary: 'There are no functions.',
-  difference: 'Only FLUSH is known.',
+  difference: 'Only FLUSH is supported.',
   subcommands: [functionFlush],
   run: ({ reply }) => reply.error(errorFor.wrongArguments('function')),
 });

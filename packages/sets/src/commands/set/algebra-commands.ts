@@ -57,7 +57,7 @@ function storeCommand(name: string, rule: SetRule, summary: string): Command {
     syntax: 'destination key [key ...]',
     summary,
     difference:
-      'A change of more than 65,536 elements or 3 MiB runs as several operations and may be seen half done.',
+      'A change of more than 65,536 elements or 3 MiB runs as several operations; other clients may see an intermediate state.',
     keys: keysToLast,
     estimate({ args, keyspace }, load) {
       load.readsSet(args, 1);

@@ -20,7 +20,7 @@ function changeCommand(kind: 'add' | 'remove', name: string, flags: Command['fla
   return define(name, -3, flags, {
     syntax: 'key member [member ...]',
     summary: `${words[0]} members ${words[2]} a set.`,
-    difference: `More than 65,536 members or 3 MiB are ${words[1]} by several operations and may be seen half done.`,
+    difference: `More than 65,536 members or 3 MiB are ${words[1]} in several operations; other clients may see an intermediate state.`,
     keys: keyAtFirst,
     run({ args, keyspace, reply }) {
       if (refusesMembers(args, reply, 2)) return;

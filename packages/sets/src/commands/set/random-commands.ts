@@ -133,7 +133,7 @@ const spop = define('spop', -2, ['write', 'fast'], {
   syntax: 'key [count]',
   summary: 'Returns one or more random members of a set after removing them.',
   difference:
-    'More than 65,536 members or 3 MiB are popped by several operations, and more than 32 MiB are refused. Not exclusive across nodes: two may pop the same member.',
+    'More than 65,536 members or 3 MiB are popped in several operations, and more than 32 MiB are refused. Not exclusive across nodes: two may pop the same member.',
   keys: keyAtFirst,
   estimate({ args, keyspace }, load) {
     const count = popCount(args);

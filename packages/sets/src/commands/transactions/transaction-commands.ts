@@ -75,7 +75,8 @@ const unwatch = define('unwatch', 1, flags, {
 });
 
 const exec = define('exec', 1, ['noscript', 'loading', 'stale', 'skip_slowlog'], {
-  summary: 'Runs the queued commands as one operation, which every node shows whole or not at all.',
+  summary:
+    'Runs the queued commands as one operation, which takes effect as a whole on every node.',
   difference:
     'It runs within one turn. A transaction that reads more than 65,536 members and names or 32 MiB, or changes more than fits in one operation (65,536 elements, 4 MiB), is refused whole.',
   run(context: CommandContext) {

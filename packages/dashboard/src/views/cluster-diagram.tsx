@@ -1,21 +1,21 @@
-// The cluster as this node sees it: itself in the middle, its peers around it, a link to each with lag, unacked
-// operations and the last repair. Other nodes have their own links; open their pages for those.
+// The cluster as seen by this node: a link to each peer, with its lag, unacknowledged operations and last repair.
+// Links between other nodes are shown on their own pages.
 
 import { useContext } from 'preact/hooks';
 import { ServerClock, useNow } from '../clock.js';
 import { formatAge, formatBytes, formatDuration, formatLag, formatShort } from '../format.js';
 import { Badge, type Tone } from '../marks.js';
-import type { PeerPicture, PullPicture, SetsPicture } from '../pictures.js';
+import type { PeerData, PullData, SetsData } from '../view-data.js';
 import { peerTone } from './overview.js';
 
 const WIDTH = 460;
 const ROW_HEIGHT = 112;
 const NODE_RADIUS = 34;
 
-export function ClusterPicture({ picture }: { readonly picture: SetsPicture }) {
-  const peers = picture.replication?.peers ?? [];
-  const pulls = new Map(picture.replication?.pulls.map(({ peer, last }) => [peer, last]));
-  const diverged = new Set(picture.replication?.divergedPeers);
+export function ClusterDiagram({ data }: { readonly data: SetsData }) {
+  const peers = data.replication?.peers ?? [];
+  const pulls = new Map(data.replication?.pulls.map(({ peer, last }) => [peer, last]));
+  const diverged = new Set(data.replication?.divergedPeers);
   const height = Math.max(1, peers.length) * ROW_HEIGHT + 24;
   const placed = peers.map((peer, at) => ({
     peer,
@@ -25,11 +25,11 @@ export function ClusterPicture({ picture }: { readonly picture: SetsPicture }) {
   const center = { x: peers.length === 0 ? WIDTH / 2 : 70, y: height / 2 - 10 };
   return (
     <div class="cluster">
-      <svg viewBox={`0 0 ${WIDTH} ${height}`} role="img" aria-label={wordsOf(picture)}>
+      <svg viewBox={`0 0 ${WIDTH} ${height}`} role="img" aria-label={wordsOf(data)}>
         {placed.map(({ peer, x, y }) => (
           <Link key={peer.nodeId} peer={peer} from={center} to={{ x, y }} />
         ))}
-        <NodeCircle {...center} nodeId={picture.nodeId} tone="good" note="this node" />
+        <NodeCircle {...center} nodeId={data.nodeId} tone="good" note="this node" />
         {placed.map(({ peer, x, y }) => (
           <NodeCircle
             key={peer.nodeId}
@@ -60,7 +60,7 @@ function Link({
   from,
   to,
 }: {
-  readonly peer: PeerPicture;
+  readonly peer: PeerData;
   readonly from: Point;
   readonly to: Point;
 }) {
@@ -100,8 +100,8 @@ function NodeCircle(
 }
 
 function LinksTable(props: {
-  readonly peers: readonly PeerPicture[];
-  readonly pulls: ReadonlyMap<number, PullPicture | undefined>;
+  readonly peers: readonly PeerData[];
+  readonly pulls: ReadonlyMap<number, PullData | undefined>;
   readonly diverged: ReadonlySet<number>;
 }) {
   const now = useNow() + useContext(ServerClock);
@@ -114,7 +114,7 @@ function LinksTable(props: {
             <th>State</th>
             <th class="number">Lag</th>
             <th class="number">Unacked</th>
-            <th class="number">Waiting here</th>
+            <th class="number">Pending</th>
             <th>Last comparison</th>
           </tr>
         </thead>
@@ -136,7 +136,7 @@ function LinksTable(props: {
               <td data-label="Unacked" class="number">
                 {formatShort(peer.unackedOperations)}
               </td>
-              <td data-label="Waiting here" class="number">
+              <td data-label="Pending" class="number">
                 {formatShort(peer.pendingOperations)}
               </td>
               <td data-label="Last comparison">{pullText(props.pulls.get(peer.nodeId), now)}</td>
@@ -148,7 +148,7 @@ function LinksTable(props: {
   );
 }
 
-function pullText(pull: PullPicture | undefined, nowMs: number): string {
+function pullText(pull: PullData | undefined, nowMs: number): string {
   if (pull === undefined) return 'not yet';
   const age = formatAge(Math.max(0, nowMs - pull.endedAtMs));
   switch (pull.outcome) {
@@ -163,7 +163,7 @@ function pullText(pull: PullPicture | undefined, nowMs: number): string {
   }
 }
 
-function wordsOf({ nodeId, replication }: SetsPicture): string {
+function wordsOf({ nodeId, replication }: SetsData): string {
   const links = (replication?.peers ?? []).map(
     ({ nodeId: peer, state, lagOperations }) =>
       `node ${peer} ${state}, ${lagOperations} operations behind`,

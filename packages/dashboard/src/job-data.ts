@@ -1,7 +1,7 @@
 // A job as the page stores it: a byte per cell, changed in place by deltas, so that a hundred thousand cells with a
 // thousand changes a second cost neither copies nor garbage.
-import type { PictureBuilder } from './live.js';
-import type { JobInfoPicture } from './pictures.js';
+import type { DataBuilder } from './live.js';
+import type { JobInfoData } from './view-data.js';
 
 export interface GridChange {
   readonly task: number;
@@ -31,8 +31,8 @@ interface JobHead {
   }[];
 }
 
-export interface JobPicture extends JobHead {
-  readonly job: JobInfoPicture;
+export interface JobData extends JobHead {
+  readonly job: JobInfoData;
   readonly hiddenTags: number;
   /** A class per task, by tag. Changed in place. */
   readonly cells: ReadonlyMap<string, Uint8Array>;
@@ -42,7 +42,7 @@ export interface JobPicture extends JobHead {
   readonly history: readonly (readonly number[])[];
 }
 
-type JobWhole = JobHead & Pick<JobPicture, 'job' | 'hiddenTags' | 'recent' | 'history'>;
+type JobWhole = JobHead & Pick<JobData, 'job' | 'hiddenTags' | 'recent' | 'history'>;
 type JobDelta = JobHead & {
   readonly changes: readonly { readonly tag: string; readonly cells: readonly number[] }[];
   readonly recent: readonly GridChange[];
@@ -52,7 +52,7 @@ const RECENT_MAX = 200;
 const HISTORY_MAX = 300;
 const HISTORY_INTERVAL_MS = 1_000;
 
-export const jobPictureBuilder: PictureBuilder<unknown> = {
+export const jobDataBuilder: DataBuilder<unknown> = {
   whole([first, ...pieces]) {
     const head = first as JobWhole;
     const cells = new Map(head.tags.map(({ tag }) => [tag, new Uint8Array(head.job.numTasks)]));
@@ -65,23 +65,22 @@ export const jobPictureBuilder: PictureBuilder<unknown> = {
       } = piece as { readonly tag: string; readonly from: number; readonly cells: string };
       cells.get(tag)?.set(bytesOf(text), from);
     }
-    return { ...head, cells, history: extended(head.history, head) } satisfies JobPicture;
+    return { ...head, cells, history: extended(head.history, head) } satisfies JobData;
   },
   delta(before, given) {
-    const picture = before as JobPicture;
+    const data = before as JobData;
     const { changes, recent, ...head } = given as JobDelta;
     for (const { tag, cells } of changes) {
-      const column = picture.cells.get(tag);
+      const column = data.cells.get(tag);
       if (column === undefined) continue;
       for (let at = 0; at < cells.length; at += 2) column[cells[at] ?? 0] = cells[at + 1] ?? 0;
     }
     return {
-      ...picture,
+      ...data,
       ...head,
-      recent:
-        recent.length === 0 ? picture.recent : [...picture.recent, ...recent].slice(-RECENT_MAX),
-      history: extended(picture.history, head),
-    } satisfies JobPicture;
+      recent: recent.length === 0 ? data.recent : [...data.recent, ...recent].slice(-RECENT_MAX),
+      history: extended(data.history, head),
+    } satisfies JobData;
   },
 };
 
@@ -90,7 +89,7 @@ export function totalsOf({ tags }: Pick<JobHead, 'tags'>): readonly number[] {
   return [0, 1, 2, 3, 4].map((at) => tags.reduce((sum, { counts }) => sum + (counts[at] ?? 0), 0));
 }
 
-function extended(history: JobPicture['history'], head: JobHead): JobPicture['history'] {
+function extended(history: JobData['history'], head: JobHead): JobData['history'] {
   const nowMs = Date.now();
   if (nowMs - (history.at(-1)?.[0] ?? 0) < HISTORY_INTERVAL_MS) return history;
   return [...history, [nowMs, ...totalsOf(head)]].slice(-HISTORY_MAX);

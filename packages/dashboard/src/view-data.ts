@@ -1,4 +1,4 @@
-// The pictures that the server sends, as the views read them.
+// The data of each view, as the server sends it.
 
 export interface Rate {
   readonly name: string;
@@ -7,7 +7,7 @@ export interface Rate {
   readonly byLabel: Readonly<Record<string, number>>;
 }
 
-export interface PeerPicture {
+export interface PeerData {
   readonly nodeId: number;
   readonly address: string;
   readonly state: 'connecting' | 'connected' | 'behind' | 'down';
@@ -22,7 +22,7 @@ export interface PeerPicture {
   readonly lastError?: string;
 }
 
-export interface SlicePicture {
+export interface SliceData {
   readonly name: string;
   readonly health: { readonly kind: 'ready' | 'not-ready' | 'failed'; readonly reason?: string };
   readonly storage?: { readonly kind: string; readonly reason?: string };
@@ -30,7 +30,7 @@ export interface SlicePicture {
   readonly rates: readonly Rate[];
 }
 
-export interface OverviewPicture {
+export interface OverviewData {
   readonly nodeId: number;
   readonly clusterId: string;
   readonly version: string;
@@ -50,8 +50,8 @@ export interface OverviewPicture {
     readonly port: number;
   }[];
   readonly dataDir?: string;
-  readonly slices: readonly SlicePicture[];
-  readonly peers: readonly PeerPicture[];
+  readonly slices: readonly SliceData[];
+  readonly peers: readonly PeerData[];
   readonly limitsReached: readonly {
     readonly package: string;
     readonly limit: string;
@@ -60,7 +60,7 @@ export interface OverviewPicture {
   }[];
 }
 
-export interface TrackerPicture {
+export interface TrackerData {
   readonly tracker: string;
   readonly config?: {
     readonly levels: number;
@@ -81,12 +81,12 @@ export interface TrackerPicture {
   }[];
 }
 
-export interface FairPicture {
+export interface FairData {
   readonly streams: number;
   readonly streamsMax: number;
   readonly isReachable: boolean;
   readonly rates: readonly Rate[];
-  readonly trackers: readonly TrackerPicture[];
+  readonly trackers: readonly TrackerData[];
   readonly shown?: string;
   readonly callers: readonly {
     readonly key: string;
@@ -98,7 +98,7 @@ export interface FairPicture {
   readonly cells?: readonly (readonly [number, number, number, number, number])[];
 }
 
-export interface JobInfoPicture {
+export interface JobInfoData {
   readonly jobId: string;
   readonly numTasks: number;
   readonly expectedTags: readonly string[];
@@ -109,7 +109,7 @@ export interface JobInfoPicture {
   readonly revision: number;
 }
 
-export interface CountsPicture {
+export interface CountsData {
   readonly notStarted: number;
   readonly running: number;
   readonly finished: number;
@@ -118,10 +118,10 @@ export interface CountsPicture {
   readonly total: number;
 }
 
-export interface JobsPicture {
+export interface JobsData {
   readonly jobs: readonly {
-    readonly job: JobInfoPicture;
-    readonly cells: CountsPicture;
+    readonly job: JobInfoData;
+    readonly cells: CountsData;
     readonly percent: number;
     readonly lostTasks: number;
   }[];
@@ -137,7 +137,7 @@ export interface ShownBytes {
   readonly isBinary: boolean;
 }
 
-export interface SetsPicture {
+export interface SetsData {
   readonly nodeId: number;
   readonly health: 'loading' | 'ready' | 'full' | 'failed';
   readonly reason?: string;
@@ -155,8 +155,8 @@ export interface SetsPicture {
   readonly replication?: {
     readonly isCaughtUp: boolean;
     readonly divergedPeers: readonly number[];
-    readonly pulls: readonly { readonly peer: number; readonly last?: PullPicture }[];
-    readonly peers: readonly PeerPicture[];
+    readonly pulls: readonly { readonly peer: number; readonly last?: PullData }[];
+    readonly peers: readonly PeerData[];
   };
   readonly version: string;
   readonly xor: string;
@@ -165,7 +165,7 @@ export interface SetsPicture {
   readonly next: number;
 }
 
-export interface PullPicture {
+export interface PullData {
   readonly trigger: string;
   readonly outcome: string;
   readonly isEqual: boolean;
@@ -174,7 +174,7 @@ export interface PullPicture {
   readonly bytes: number;
 }
 
-export interface SetPicture {
+export interface SetData {
   readonly set: ShownBytes;
   readonly cardinality: number;
   readonly isLoading: boolean;
@@ -182,7 +182,7 @@ export interface SetPicture {
   readonly next: number;
 }
 
-export interface PipelinePicture {
+export interface PipelineData {
   readonly pipeline: string;
   readonly slot: number;
   readonly state: string;
@@ -204,6 +204,6 @@ export interface PipelinePicture {
   readonly epochAtMs: number;
 }
 
-export interface StreamsPicture {
-  readonly pipelines: readonly PipelinePicture[];
+export interface StreamsData {
+  readonly pipelines: readonly PipelineData[];
 }

@@ -1,7 +1,7 @@
 // Turns what commander says about wrong usage into our kind of error: one line, the nearest name or
 // all there are, the way to the help. Most settings have no flag, so a flag that is none may well be one of them.
-import { SynclineError } from '@syncline/kernel';
-import { nearestName, SETTING_LIST } from '@syncline/server/config';
+import { nearestName, SynclineError } from '@syncline/kernel';
+import { SETTING_LIST } from '@syncline/server/config';
 import type { Command } from 'commander';
 import type { WrongUsage } from './wrong-usage.js';
 

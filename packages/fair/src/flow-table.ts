@@ -8,8 +8,7 @@
 //
 // F18  Reads never write.
 import { CellFinder } from './cell-finder.js';
-import type { Decay } from './decay.js';
-import { DecayTable } from './decay-table.js';
+import { type Decay, DecayTable } from './decay.js';
 import type { FlowKey } from './flow-key.js';
 import type { KeyHash } from './key-hash.js';
 import { Structure } from './structure.js';

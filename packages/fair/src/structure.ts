@@ -5,9 +5,9 @@
 //
 // F3  Every probability is finite and in [0, 1].
 import { assert } from '@syncline/kernel';
-import type { CellNumbers } from './cell-numbers.js';
+import type { CellNumbers } from './cells.js';
 import { PendingFolds } from './client/pending-folds.js';
-import type { DecayTable } from './decay-table.js';
+import type { DecayTable } from './decay.js';
 import type { KeyHash, WindowSalt } from './key-hash.js';
 
 export class Structure {

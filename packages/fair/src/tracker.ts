@@ -35,13 +35,17 @@ import type {
 import { type FlowKey, plainKey } from './flow-key.js';
 import { FlowTable } from './flow-table.js';
 import { fairLimits } from './limits.js';
-import { createLostErrors, type LostErrors } from './middleware/lost-error.js';
-import { classifySettled, type Outcome, outcomeFrom, type Settled } from './outcome.js';
-import { markOwnRejection } from './own-rejection.js';
+import {
+  classifySettled,
+  markOwnRejection,
+  type Outcome,
+  outcomeFrom,
+  type Settled,
+} from './outcome.js';
 import { Rotation } from './rotation.js';
 import { ThrottledCallers } from './throttled-callers.js';
 import { checkOptions, type FairTrackerOptions, type TrackerSettings } from './tracker-options.js';
-import { warningLogger } from './warning-logger.js';
+import { createLostErrors, type LostErrors, warningLogger } from './warning-logger.js';
 
 /** Throws `invalid-argument` or `limit-exceeded` for options that cannot work. */
 export function createFairTracker(

@@ -24,3 +24,17 @@ function fieldsText(fields: LogFields): string {
     .map(([name, value]) => `${name}: ${String(value)}`);
   return parts.length === 0 ? '' : ` (${parts.join(', ')})`;
 }
+
+// Handles errors that can no longer be sent in an answer. They must not end the process, and must not vanish.
+// The first one is logged; repeats would only fill the log.
+
+export type LostErrors = (msg: string, cause: unknown) => void;
+
+export function createLostErrors(logger: Pick<Logger, 'error'> = warningLogger): LostErrors {
+  let hasReported = false;
+  return (msg, cause) => {
+    if (hasReported) return;
+    hasReported = true;
+    logger.error(msg, { cause });
+  };
+}

@@ -9,10 +9,9 @@
 import { createCellDeltas } from '../cells.js';
 import { fairLimits } from '../limits.js';
 import type { SyncResponse } from '../wire/sync-messages.js';
-import type { Exchange, ExchangeEvent, SendRequest } from './exchange.js';
+import { type Exchange, type ExchangeEvent, eachCell, type SendRequest } from './exchange.js';
 import type { ExchangeDeps } from './named-exchange.js';
 import { type SharedStructure, structureOf, structuresOf } from './shared-view.js';
-import { eachCell } from './snapshot-intake.js';
 
 const ELEMENTS_MAX = fairLimits.elementsPerMessageMax.value;
 

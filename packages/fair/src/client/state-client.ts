@@ -15,17 +15,24 @@ import {
   unreachable,
 } from '@syncline/kernel';
 import type { SyncRequest, SyncResponse, Welcome } from '../wire/sync-messages.js';
-import type { ClientMetrics } from './client-metrics.js';
 import { type ClientEvent, type ClientState, hasStream, nextState } from './client-state.js';
-import { type ClientStatus, type Refusal, refusalOf } from './client-status.js';
-import { ConnectionLog } from './connection-log.js';
+import {
+  type ClientMetrics,
+  type ClientStatus,
+  ConnectionLog,
+  type Refusal,
+  refusalOf,
+} from './client-status.js';
+import {
+  FlushSchedule,
+  OutageGain,
+  type OutageGainOptions,
+  RetryBudget,
+  Wakeups,
+} from './client-timers.js';
 import type { Exchange, ExchangeEvent } from './exchange.js';
 import type { ClientStream, StateTransport } from './fair-remote.js';
-import { FlushSchedule } from './flush-schedule.js';
-import { OutageGain, type OutageGainOptions } from './outage-gain.js';
-import { RetryBudget } from './retry-budget.js';
 import { countPending, hasPending, hasUnsent, type SharedView } from './shared-view.js';
-import { Wakeups } from './wakeups.js';
 
 const BACKOFF = { initialMs: 100, maxMs: 2_000, jitter: 'full' } as const;
 /** People have to fix a configuration, so retrying more often would not help. */

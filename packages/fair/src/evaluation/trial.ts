@@ -6,8 +6,14 @@
 // sockets take; they only affect the order in which a service hears from two instances.
 import { randomBelow } from '@syncline/kernel';
 import { createSeededRandom, type SeededRandom } from '@syncline/kernel/testing';
-import { type Arrival, drawArrivals } from './arrivals.js';
-import { Contest, type Gate, openGate, playThrough } from './contest.js';
+import {
+  type Arrival,
+  Contest,
+  drawArrivals,
+  type Gate,
+  openGate,
+  playThrough,
+} from './contest.js';
 import type { Fleet, FleetSettings, OpenFleet } from './fleet.js';
 import { ManualClock } from './manual-clock.js';
 import type { Scenario } from './scenario.js';

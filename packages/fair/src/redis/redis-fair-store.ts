@@ -12,12 +12,15 @@ import type { Applied, ChangeId, FairStore, Namespace, SeedInfo } from '../state
 import { type ChangePart, partsOfDeltas, partsOfView } from './change-batch.js';
 import { NamespaceFeed } from './namespace-feed.js';
 import type { RedisSource } from './redis-client.js';
-import { RedisConnection, type RedisDeps } from './redis-connection.js';
+import {
+  type Answer,
+  defineScript,
+  RedisConnection,
+  type RedisDeps,
+  text,
+} from './redis-connection.js';
 import { trackerKeys } from './redis-keys.js';
-import { text } from './redis-reply.js';
-import { defineScript } from './redis-script.js';
 import { RedisSubscriber } from './redis-subscriber.js';
-import type { Answer } from './repeated-call.js';
 import { ScriptCalls } from './script-calls.js';
 import type { SeedChange } from './seed-change.js';
 import { readSeed, type SeedReading, visibleCells } from './seed-reader.js';

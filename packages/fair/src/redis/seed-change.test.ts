@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { listCells } from '../conformance/store-samples.js';
-import { packIds, packNumbers } from './message-pack.js';
-import { readSeedChange } from './seed-change.js';
+import { packIds, packNumbers, readSeedChange } from './seed-change.js';
 
 const text = (value: string) => Buffer.from([0xa0 | value.length, ...Buffer.from(value)]);
 

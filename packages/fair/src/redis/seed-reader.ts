@@ -9,10 +9,8 @@ import { type Cells, createCells } from '../cells.js';
 import { decayed } from '../decay.js';
 import { fairLimits } from '../limits.js';
 import type { Namespace } from '../state/fair-store.js';
-import type { RedisConnection } from './redis-connection.js';
+import { defineScript, list, type RedisConnection, text, texts } from './redis-connection.js';
 import { type SeedKeys, seedKeys } from './redis-keys.js';
-import { list, text, texts } from './redis-reply.js';
-import { defineScript } from './redis-script.js';
 import { isPlace } from './seed-change.js';
 
 /**

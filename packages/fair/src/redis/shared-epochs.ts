@@ -9,14 +9,20 @@
 // old that it may have expired. The default namespace has an epoch too, created when its first seed is listed.
 import { type Random, SynclineError } from '@syncline/kernel';
 import { fairLimits } from '../limits.js';
-import { configConflict } from '../state/config-conflict.js';
 import type { Namespace, SharedTrackers } from '../state/fair-store.js';
+import { configConflict } from '../state/hello-checks.js';
 import type { WireTrackerConfig } from '../wire/sync-messages.js';
-import type { RedisArgument, RedisConnection, RedisDeps } from './redis-connection.js';
+import {
+  defineScript,
+  type RedisArgument,
+  type RedisConnection,
+  type RedisDeps,
+  type RedisScript,
+  repeatedCall,
+  text,
+  texts,
+} from './redis-connection.js';
 import { trackerKeys } from './redis-keys.js';
-import { text, texts } from './redis-reply.js';
-import { defineScript, type RedisScript } from './redis-script.js';
-import { repeatedCall } from './repeated-call.js';
 
 /**
  * KEYS 1 epoch, 2 config; ARGV 1 an epoch, 2 our config, 3 time to live in ms. Answers the epoch, or '' and the
@@ -169,7 +175,8 @@ export class SharedEpochs implements SharedTrackers {
     args: readonly RedisArgument[],
   ): Promise<unknown> {
     const attempt = () => this.#deps.connection.script(script, keys, args);
-    return (await repeatedCall(this.#deps, this.#options.retryBudgetMs, attempt)).value;
+    const { retryBudgetMs: budgetMs } = this.#options;
+    return (await repeatedCall(this.#deps, { budgetMs }, attempt)).value;
   }
 }
 

@@ -4,13 +4,11 @@
 //
 // A snapshot lists every cell and is marked as such; no other message of its seed is sent in between. Cells
 // that change after they were listed are marked as missed, and follow.
-
 import { type Delivered, sendLoneAck } from './broadcast-round.js';
 import type { CellMarks } from './cell-marks.js';
 import type { StoreTimes } from './memory-seed.js';
-import { collectCells, encodeShared, encodeWith } from './response-frames.js';
+import { collectCells, encodeShared, encodeWith, type SnapshotPage } from './response-frames.js';
 import type { SeedMirror } from './seed-mirror.js';
-import type { SnapshotPage } from './snapshot-pages.js';
 import type { OwedSnapshot, StreamOutbox } from './stream-outbox.js';
 
 export interface CatchUpSource {

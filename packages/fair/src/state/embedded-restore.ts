@@ -8,13 +8,13 @@ import { type Clock, type Storage, StorageBatch, SynclineError } from '@syncline
 import { type Cells, createCells } from '../cells.js';
 import { decayed } from '../decay.js';
 import { fairLimits } from '../limits.js';
-import { readSound } from './embedded-reads.js';
 import {
   ALL_RECORDS,
   type CellRecord,
   decodeCell,
   decodeNamespace,
   namespaceOfCell,
+  readSound,
 } from './embedded-records.js';
 import type { Namespace } from './fair-store.js';
 import { type DefaultSeedUnit, defaultSeedAge, seedAge } from './seed-age.js';

@@ -8,20 +8,21 @@
 // F11  Changes of an evicted seed are dropped and counted.
 // F14  A view is joined by the larger value.
 import { SynclineError, type Timer } from '@syncline/kernel';
+import type { Cells } from '../cells.js';
 import { fairLimits } from '../limits.js';
 import type { Hello, SyncRequest, WireTrackerConfig } from '../wire/sync-messages.js';
 import { BroadcastHub } from './broadcast-hub.js';
-import type { CellBudget } from './cell-budget.js';
-import type { MaybePromise, Namespace } from './fair-store.js';
+import { CHUNK_LENGTH, chunkOf, type GridShape, slotIn } from './cell-grid.js';
+import { type MaybePromise, type Namespace, whenDone } from './fair-store.js';
 import { namespaceOf } from './hello-checks.js';
 import { checkCount, checkNamedDeltas, checkNamedSeed, checkView } from './input-checks.js';
 import { InstanceCount } from './instance-count.js';
 import { MirrorSource } from './mirror-source.js';
 import { encodeWelcome } from './response-frames.js';
 import { evictionBound, LIVE_WINDOWS, type SeedAge, seedAge } from './seed-age.js';
+import type { SeedMirror } from './seed-mirror.js';
 import type { NamespaceDeps, StateSettings } from './state-options.js';
 import type { StreamOutbox } from './stream-outbox.js';
-import { whenDone } from './when-done.js';
 
 /** After all streams were lost, clients that reconnect within this time are asked for their views. */
 const VIEWS_WANTED_MS = 5_000;
@@ -246,4 +247,45 @@ export class NamedTracker {
 function replacedError(clientId: string): SynclineError {
   const text = `another stream said hello as client "${clientId}". Give each process its own client_id; if this client has just reconnected, ignore this.`;
   return new SynclineError('fenced', text, { details: { reason: 'client_id' } });
+}
+
+// How many cells all named trackers of a service may have memory for. A shape costs nothing until its cells
+// are touched, and then a chunk at a time; but anyone may send a hello under a new name, so the sum has a
+// limit, too. It is compared only when a message would open a chunk: a few hundred times in a seed's life.
+//
+// F10  A message for which there is no room is refused before any of it is applied.
+
+export type CellPlaces = Pick<Cells, 'count' | 'rows' | 'columns'>;
+
+export interface CellBudget {
+  /** Throws `limit-exceeded`. Without a mirror the seed is a new one. */
+  check(shape: GridShape, mirror: SeedMirror | undefined, places: CellPlaces): void;
+}
+
+/** `heldCount`: cells that all trackers have memory for now. */
+export function createCellBudget(heldCount: () => number): CellBudget {
+  const { value: cellsMax } = fairLimits.namedCellsMax;
+  return {
+    check(shape, mirror, places) {
+      const growth = growthOf(shape, mirror, places);
+      if (growth === 0 || heldCount() + growth <= cellsMax) return;
+      throw new SynclineError(
+        'limit-exceeded',
+        `the named trackers of this service would take memory for more than ${cellsMax} cells. Use fewer trackers, or fewer levels and columns; cells are dropped 3 windows after their seed.`,
+        { details: { limit: 'namedCellsMax', limitValue: cellsMax } },
+      );
+    },
+  };
+}
+
+function growthOf(shape: GridShape, mirror: SeedMirror | undefined, places: CellPlaces): number {
+  const { count, rows, columns } = places;
+  let opened: Set<number> | undefined;
+  for (let index = 0; index < count; index += 1) {
+    const slot = slotIn(shape, rows[index] ?? 0, columns[index] ?? 0);
+    if (mirror?.isHeld(slot)) continue;
+    opened ??= new Set();
+    opened.add(chunkOf(slot));
+  }
+  return (opened?.size ?? 0) * CHUNK_LENGTH;
 }

@@ -4,14 +4,11 @@
 import { type Random, SynclineError } from '@syncline/kernel';
 import { fairLimits } from '../limits.js';
 import type { Hello } from '../wire/sync-messages.js';
-import { createCellBudget } from './cell-budget.js';
-import type { MaybePromise } from './fair-store.js';
+import { type MaybePromise, whenDone } from './fair-store.js';
 import { compareConfigs } from './hello-checks.js';
-import { NamedTracker } from './named-tracker.js';
+import { createCellBudget, NamedTracker } from './named-tracker.js';
 import { sweepIntervalMs } from './seed-age.js';
-import type { NamespaceDeps, StateSettings } from './state-options.js';
-import { TrackerLabels } from './tracker-labels.js';
-import { whenDone } from './when-done.js';
+import { type NamespaceDeps, type StateSettings, TrackerLabels } from './state-options.js';
 
 /** Above every seed: all of a tracker's seeds are before it. */
 const SEEDS_END = 2n ** 64n;

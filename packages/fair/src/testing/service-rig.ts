@@ -8,7 +8,7 @@ import type { FairStore, MaybePromise } from '../state/fair-store.js';
 import { createMemoryFairStore } from '../state/memory-fair-store.js';
 import type { StateServiceDeps, StateServiceOptions } from '../state/state-options.js';
 import { StateService } from '../state/state-service.js';
-import type { StateStream, StreamSink } from '../state/stream-sink.js';
+import type { StateStream, StreamSink } from '../state/stream-outbox.js';
 import { decodeSyncResponse, encodeSyncRequest } from '../wire/sync-codec.js';
 import type { Hello, SyncRequest, SyncResponse, WireTrackerConfig } from '../wire/sync-messages.js';
 

@@ -1,7 +1,6 @@
 // From SYNCLINE_* variables to the values of settings by key. A variable that nothing reads is an
 // error like an unknown key in the file, for the same reason. An empty one counts as not set.
-import { SynclineError } from '@syncline/kernel';
-import { suggestion } from './nearest-name.js';
+import { SynclineError, suggestion } from '@syncline/kernel';
 import { SECRET_LIST } from './secret-list.js';
 import { SETTING_LIST } from './setting-list.js';
 

@@ -2,7 +2,7 @@
 //
 // fastify matches them. The same list provides what fastify does not: the methods of a path, and suggestions
 // for a misspelled path.
-import { nearestName } from '../config/nearest-name.js';
+import { nearestName } from '@syncline/kernel';
 import type { HttpReply, HttpRequest, HttpRoute, RouteDoc } from './http-route.js';
 import type { RouteAccess } from './request-guard.js';
 

@@ -25,7 +25,11 @@ export interface CellDeltas {
   readonly highs: Float64Array;
 }
 
-export function createCells(capacity: number): Cells & { count: number } {
+/** Columns that are being filled. */
+export type CellColumns = Cells & { count: number };
+export type DeltaColumns = CellDeltas & { count: number };
+
+export function createCells(capacity: number): CellColumns {
   return {
     count: 0,
     rows: new Float64Array(capacity),
@@ -35,7 +39,7 @@ export function createCells(capacity: number): Cells & { count: number } {
   };
 }
 
-export function createCellDeltas(capacity: number): CellDeltas & { count: number } {
+export function createCellDeltas(capacity: number): DeltaColumns {
   return {
     count: 0,
     rows: new Float64Array(capacity),
@@ -45,6 +49,22 @@ export function createCellDeltas(capacity: number): CellDeltas & { count: number
     lows: new Float64Array(capacity),
     highs: new Float64Array(capacity),
   };
+}
+
+/** Full, so that it is never written to. */
+export const NO_CELLS: CellColumns = createCells(0);
+
+/** Copies the columns of `from` behind the first `at` entries of `to`. The counts are left alone. */
+export function copyColumns<Columns extends Cells | CellDeltas>(
+  from: Columns,
+  to: Columns,
+  at = 0,
+): void {
+  for (const [name, column] of Object.entries(from) as [keyof Columns, Float64Array | number][]) {
+    const target = to[name];
+    if (target instanceof Float64Array && typeof column !== 'number')
+      target.set(column.subarray(0, from.count), at);
+  }
 }
 
 // Outcomes compose. One outcome is f(p) = min(high, max(low, p + amount)), and f followed by g is again

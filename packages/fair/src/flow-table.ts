@@ -100,6 +100,17 @@ export class FlowTable {
     );
   }
 
+  /** Whether a success changes nothing, whatever the time is: all cells of the flow are 0, in both structures. */
+  isClear(key: FlowKey): boolean {
+    const start = this.#finder.findAgain(key);
+    const { cells } = this.#finder;
+    const next = start + this.#levels;
+    return (
+      this.#main.isClear(cells, start, next) &&
+      this.#secondary.isClear(cells, next, next + this.#levels)
+    );
+  }
+
   /** Adds an outcome to the cells of the flow, in both structures. */
   add(key: FlowKey, delta: number, nowMs: number): void {
     const levels = this.#levels;

@@ -15,17 +15,17 @@ function isOutcome(value: unknown): value is Outcome {
  * The result of a user's function; if it throws or returns something else, that is reported and the outcome
  * ignored.
  */
-export function outcomeFrom(classify: () => unknown, tell: (cause: unknown) => void): Outcome {
+export function outcomeFrom(classify: () => unknown, report: (cause: unknown) => void): Outcome {
   try {
     const outcome = classify();
     if (isOutcome(outcome)) return outcome;
     // An async function, perhaps: its rejection would otherwise end the process.
-    if (outcome instanceof Promise) outcome.catch(tell);
+    if (outcome instanceof Promise) outcome.catch(report);
     throw new TypeError(
       `it returned ${String(outcome)} instead of 'success', 'failure' or 'ignore'`,
     );
   } catch (cause) {
-    tell(cause);
+    report(cause);
     return 'ignore';
   }
 }

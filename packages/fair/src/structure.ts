@@ -69,6 +69,14 @@ export class Structure {
     return isMean && sum / (to - from) <= bound;
   }
 
+  /** Hot: whether all cells of a flow are 0. */
+  isClear(cells: CellNumbers, from: number, to: number): boolean {
+    const values = this.#cells;
+    for (let index = from; index < to; index += 1)
+      if (values[2 * (cells[index] ?? 0)] !== 0) return false;
+    return true;
+  }
+
   /** Hot: adds an outcome to all cells of a flow. */
   addToAll(cells: CellNumbers, from: number, to: number, delta: number, nowMs: number): void {
     assert(!Number.isNaN(delta), 'F3: a change is a number');

@@ -6,13 +6,13 @@ import type { LogFields, Logger } from '@syncline/kernel';
 export const warningLogger: Logger = createWarningLogger({});
 
 function createWarningLogger(own: LogFields): Logger {
-  const tell = (msg: string, fields?: LogFields): void =>
+  const report = (msg: string, fields?: LogFields): void =>
     globalThis.process?.emitWarning(`@syncline/fair: ${msg}${fieldsText({ ...own, ...fields })}`);
   return {
     debug() {},
     info() {},
-    warn: tell,
-    error: tell,
+    warn: report,
+    error: report,
     child: (fields) => createWarningLogger({ ...own, ...fields }),
   };
 }

@@ -76,9 +76,9 @@ export function revert(
   nowMs: number,
 ): number | undefined {
   const { pending } = structure;
-  const saidTimeMs = pending.saidTimeMs(cell);
-  if (Number.isNaN(saidTimeMs)) return undefined;
-  structure.overwrite(cell, pending.saidProbability(cell), saidTimeMs);
+  const serverTimeMs = pending.serverTimeMsOf(cell);
+  if (Number.isNaN(serverTimeMs)) return undefined;
+  structure.overwrite(cell, pending.serverProbability(cell), serverTimeMs);
   const probability = structure.probabilityAt(cell, nowMs);
   structure.overwrite(cell, pending.unsent.applied(cell, probability), nowMs);
   return probability;

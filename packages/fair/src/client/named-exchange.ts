@@ -147,7 +147,7 @@ export class NamedExchange implements Exchange {
     else if (welcome.wantView) this.#uploadAll(nowMs, send);
     if (isKnownRound) {
       metrics.round('resent');
-      for (const { pending } of structuresOf(view)) pending.forgetSaid();
+      for (const { pending } of structuresOf(view)) pending.forgetServerTimes();
       this.#round.send(send, clock.nowMs());
     } else if (!welcome.wantView) {
       this.rejectRound();

@@ -101,15 +101,15 @@ export class PendingFolds {
   #unsent: FoldSet;
   #inFlight: FoldSet;
   /** The latest value of a cell from the service; 0 if there was none. */
-  readonly #saidProbabilities: Float64Array;
+  readonly #serverProbabilities: Float64Array;
   /** Monotonic ms; NaN if none arrived since the cell's round was taken. */
-  readonly #saidTimesMs: Float64Array;
+  readonly #serverTimesMs: Float64Array;
 
   constructor(cellsCount: number) {
     this.#unsent = new FoldSet(cellsCount);
     this.#inFlight = new FoldSet(cellsCount);
-    this.#saidProbabilities = new Float64Array(cellsCount);
-    this.#saidTimesMs = new Float64Array(cellsCount).fill(Number.NaN);
+    this.#serverProbabilities = new Float64Array(cellsCount);
+    this.#serverTimesMs = new Float64Array(cellsCount).fill(Number.NaN);
   }
 
   /** Read only. */
@@ -140,36 +140,36 @@ export class PendingFolds {
   take(): FoldSet {
     assert(this.#inFlight.count === 0, 'one round is in flight at a time');
     [this.#unsent, this.#inFlight] = [this.#inFlight, this.#unsent];
-    this.forgetSaid();
+    this.forgetServerTimes();
     return this.#inFlight;
   }
 
   /** On a new stream an acknowledgement does not apply to values from before. */
-  forgetSaid(): void {
+  forgetServerTimes(): void {
     const { cells, count } = this.#inFlight;
     for (let index = 0; index < count; index += 1)
-      this.#saidTimesMs[cells[index] ?? 0] = Number.NaN;
+      this.#serverTimesMs[cells[index] ?? 0] = Number.NaN;
   }
 
   /** Records a value of a cell from the service, and returns the resulting view. */
   rebase(cell: number, probability: number, nowMs: number): number {
-    this.hear(cell, probability, nowMs);
+    this.recordServerValue(cell, probability, nowMs);
     return this.#unsent.applied(cell, this.#inFlight.applied(cell, probability));
   }
 
   /** Only records it. */
-  hear(cell: number, probability: number, nowMs: number): void {
-    this.#saidProbabilities[cell] = probability;
-    this.#saidTimesMs[cell] = nowMs;
+  recordServerValue(cell: number, probability: number, nowMs: number): void {
+    this.#serverProbabilities[cell] = probability;
+    this.#serverTimesMs[cell] = nowMs;
   }
 
-  saidProbability(cell: number): number {
-    return this.#saidProbabilities[cell] ?? 0;
+  serverProbability(cell: number): number {
+    return this.#serverProbabilities[cell] ?? 0;
   }
 
   /** When the latest value of a cell whose fold is in flight arrived; NaN if none since it was taken. */
-  saidTimeMs(cell: number): number {
-    return this.#saidTimesMs[cell] ?? Number.NaN;
+  serverTimeMsOf(cell: number): number {
+    return this.#serverTimesMs[cell] ?? Number.NaN;
   }
 
   /** Forgets all folds. Returns the number of cells. */
@@ -181,14 +181,14 @@ export class PendingFolds {
   }
 
   /** Forgets the values from the service. */
-  forgetAllSaid(): void {
-    this.#saidProbabilities.fill(0);
-    this.#saidTimesMs.fill(Number.NaN);
+  forgetServerValues(): void {
+    this.#serverProbabilities.fill(0);
+    this.#serverTimesMs.fill(Number.NaN);
   }
 
   /** For a new window: nothing pending, no values. Returns how many cells lost a fold. */
   restart(): number {
-    this.forgetAllSaid();
+    this.forgetServerValues();
     return this.dropAll();
   }
 }

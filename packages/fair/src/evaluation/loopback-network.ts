@@ -170,11 +170,11 @@ class LoopbackLink implements ClientStream {
     });
   }
 
-  #finish(tell: () => void): void {
+  #finish(notify: () => void): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#deps.onOver();
     this.#service?.closed();
-    tell();
+    notify();
   }
 }

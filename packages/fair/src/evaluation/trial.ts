@@ -3,7 +3,7 @@
 //
 // The trial owns time. Between two intervals it moves the clock from request to request; at the end of
 // each it waits until the fleet has shared, while the clock stands still. So it does not matter how long
-// sockets take; they only affect the order in which a service hears from two instances.
+// sockets take; they only affect the order in which a service receives messages of two instances.
 import { randomBelow } from '@syncline/kernel';
 import { createSeededRandom, type SeededRandom } from '@syncline/kernel/testing';
 import {

@@ -24,6 +24,7 @@ import {
 import {
   bucketsOf,
   checkUpdates,
+  closedError,
   PendingUpdates,
   ReceivedBuckets,
   type RespBucket,
@@ -253,8 +254,4 @@ async function allCommitted(results: readonly Promise<void>[]): Promise<void> {
   const { code, retryable, details } = error;
   const message = 'part of the update was committed, or may have been, and part was not';
   throw new SynclineError(code, message, { retryable, details, outcome: 'unknown', cause: error });
-}
-
-function closedError(): SynclineError {
-  return new SynclineError('closed', 'the storage service was closed');
 }

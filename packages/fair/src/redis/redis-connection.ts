@@ -30,8 +30,6 @@ export interface RedisDeps {
 
 export type RedisArgument = string | number | Buffer;
 
-const LOST_AFTER_MS = 1_000;
-const PROBE_INTERVAL_MS = 200;
 /** Keys of another type that are reported once; further ones are reported each time. */
 const WRONG_KEYS_MAX = 100;
 
@@ -45,10 +43,7 @@ export class RedisConnection {
 
   constructor(deps: RedisDeps, source: RedisSource) {
     this.#deps = deps;
-    this.reachability = new Reachability(
-      { clock: deps.clock, probe: () => void this.#probe() },
-      { lostAfterMs: LOST_AFTER_MS, probeIntervalMs: PROBE_INTERVAL_MS },
-    );
+    this.reachability = new Reachability({ clock: deps.clock, probe: () => void this.#probe() });
     this.#client = createClient(source, deps.random);
     this.#client.on('ready', () => void this.#probe());
     this.#client.on('close', () => this.#note(false));
@@ -68,7 +63,7 @@ export class RedisConnection {
         'Redis is unreachable. Check that it is running, and its address; fair keeps trying.',
       );
     }
-    const reply = await this.#inTime(this.#client.callBuffer(command, [...args]));
+    const reply = await this.#withDeadline(this.#client.callBuffer(command, [...args]));
     this.#note(true);
     return reply;
   }
@@ -98,7 +93,7 @@ export class RedisConnection {
 
   /** Logged once per key, because the calls of every client fail alike. */
   async #explain(keys: readonly string[], thrown: SynclineError): Promise<SynclineError> {
-    const error = await namingWrongType(this, keys, thrown);
+    const error = await explainWrongType(this, keys, thrown);
     const { key } = error.details;
     if (typeof key !== 'string' || this.#wrongKeys.has(key)) return error;
     if (this.#wrongKeys.size < WRONG_KEYS_MAX) this.#wrongKeys.add(key);
@@ -106,7 +101,7 @@ export class RedisConnection {
     return error;
   }
 
-  async #inTime(reply: Promise<unknown>): Promise<unknown> {
+  async #withDeadline(reply: Promise<unknown>): Promise<unknown> {
     const deadlineMs = fairLimits.redisCallTimeoutMs.value;
     let isLate = false;
     const timer = this.#deps.clock.setTimer(deadlineMs, () => {
@@ -188,7 +183,7 @@ export function texts(reply: unknown): (string | undefined)[] {
 // it is removed nothing of its seed or tracker is shared.
 
 /** The error to throw instead of an error of a script with these keys: unchanged, if it is not about their types. */
-async function namingWrongType(
+async function explainWrongType(
   connection: RedisConnection,
   keys: readonly string[],
   error: SynclineError,

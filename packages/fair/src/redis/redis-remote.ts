@@ -20,11 +20,7 @@ import { decodeSyncResponse, encodeSyncRequest } from '../wire/sync-codec.js';
 import type { SyncRequest, SyncResponse } from '../wire/sync-messages.js';
 import { checkSource, type RedisSource } from './redis-client.js';
 import type { RedisDeps } from './redis-connection.js';
-import {
-  createRedisFairStore,
-  type RedisFairStore,
-  type RedisFairStoreOptions,
-} from './redis-fair-store.js';
+import { createRedisFairStore, type RedisFairStore } from './redis-fair-store.js';
 
 export type RedisRemoteOptions = RedisSource & {
   /** The name under which instances share state: 1 to 64 letters, digits or `._@-`. */
@@ -63,41 +59,25 @@ export function redisRemote(options: RedisRemoteOptions): FairRemote {
   return {
     tracker,
     wire: 'named',
-    createTransport: (deps) => new RedisTransport(deps, { ...options, fanOut, pollIntervalMs }),
+    createTransport: (deps) => openTransport(deps, { ...options, fanOut, pollIntervalMs }),
   };
 }
 
-// The transport of `redisRemote`: carries messages between the client of a tracker and a state service in the
-// same process, on top of Redis.
-
-export type RedisTransportOptions = RedisFairStoreOptions & {
-  readonly scriptNowMs?: () => number;
-};
-
-export class RedisTransport implements StateTransport {
-  readonly #deps: RedisDeps;
-  readonly #store: RedisFairStore;
-  readonly #service: StateService;
-
-  constructor(deps: RedisDeps, options: RedisTransportOptions) {
-    const { scriptNowMs } = options;
-    this.#deps = deps;
-    this.#store = createRedisFairStore(options, scriptNowMs ? { ...deps, scriptNowMs } : deps);
-    this.#service = new StateService({ ...deps, store: namedOnly(this.#store) });
-  }
-
-  open(listener: StateStreamListener): ClientStream {
-    return new InProcessStream(
-      { clock: this.#deps.clock, logger: this.#deps.logger, store: this.#store },
-      this.#service,
-      listener,
-    );
-  }
-
-  async close(): Promise<void> {
-    await this.#service.close();
-    await this.#store.close();
-  }
+/**
+ * Carries messages between the client of a tracker and a state service in the same process, on top of Redis.
+ */
+function openTransport(deps: RedisDeps, options: RedisRemoteOptions): StateTransport {
+  const { scriptNowMs } = options;
+  const store = createRedisFairStore(options, scriptNowMs ? { ...deps, scriptNowMs } : deps);
+  const service = new StateService({ ...deps, store: namedOnly(store) });
+  const { clock, logger } = deps;
+  return {
+    open: (listener) => new InProcessStream({ clock, logger, store }, service, listener),
+    async close() {
+      await service.close();
+      await store.close();
+    },
+  };
 }
 
 /** Our only stream sends a hello, so the default namespace in the same Redis need not be read. */
@@ -121,7 +101,7 @@ function namedOnly(store: RedisFairStore): FairStore {
 // the service expects, and answers never within a call of the client.
 //
 // Two things that a separate service would know are added here: the Welcome carries the clock of Redis, the
-// reference for all instances, and `:active` tells new instances which window is being written.
+// reference for all instances, and a new instance reads from `:active` which window is being written.
 
 /** Queued requests; above this the client has to wait. A flush is two messages by default. */
 const QUEUE_MAX = 16;
@@ -141,7 +121,6 @@ export class InProcessStream implements ClientStream {
   readonly #requests: SyncRequest['kind'][] = [];
   #sent: Promise<void> = Promise.resolve();
   #namespace: Namespace | undefined;
-  #activeSeed = 0n;
   /** Wall clock of Redis less ours. */
   #clockOffsetMs = 0;
   #mustDrain = false;
@@ -161,10 +140,9 @@ export class InProcessStream implements ClientStream {
 
   send(request: SyncRequest): boolean {
     if (request.kind === 'hello') this.#namespace = namespaceOf(request.tracker, request.config);
-    if (request.kind === 'state-request') this.#raiseActive(request.seed);
     const message = encodeSyncRequest(request);
     this.#requests.push(request.kind);
-    this.#sent = this.#sent.then(() => this.#hand(request.kind, message));
+    this.#sent = this.#sent.then(() => this.#deliver(request.kind, message));
     this.#mustDrain ||= this.#requests.length >= QUEUE_MAX;
     return !this.#mustDrain;
   }
@@ -182,7 +160,7 @@ export class InProcessStream implements ClientStream {
     this.#stream.closed();
   }
 
-  async #hand(kind: SyncRequest['kind'], message: Uint8Array): Promise<void> {
+  async #deliver(kind: SyncRequest['kind'], message: Uint8Array): Promise<void> {
     if (!this.#isOver && kind === 'hello') await this.#compareWithRedis();
     if (!this.#isOver) await this.#stream.receive(message);
     this.#requests.shift();
@@ -247,14 +225,5 @@ export class InProcessStream implements ClientStream {
     if (welcome === undefined) return response;
     const serverTimeMs = Math.round(welcome.serverTimeMs + this.#clockOffsetMs);
     return { ...response, welcome: { ...welcome, serverTimeMs } };
-  }
-
-  #raiseActive(seed: bigint): void {
-    if (this.#namespace === undefined || seed <= this.#activeSeed) return;
-    this.#activeSeed = seed;
-    this.#deps.store.raiseActiveSeed(this.#namespace, seed).catch((thrown: unknown) => {
-      const error = SynclineError.from(thrown).message;
-      this.#deps.logger.debug('the active seed could not be written', { slice: 'fair', error });
-    });
   }
 }

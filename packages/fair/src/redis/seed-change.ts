@@ -131,7 +131,7 @@ export interface SeedChange {
   /** Changes of this seed so far, this one included. */
   readonly n: number;
   /** Identifies the incarnation of the seed's keys; a different one means that they were lost in between. */
-  readonly life: string;
+  readonly incarnation: string;
   readonly cells: Cells;
 }
 
@@ -142,7 +142,7 @@ export function readSeedChange(bytes: Uint8Array, withTimes: boolean, shape?: Sh
   const reader = new MessagePackReader(bytes);
   const origin = reader.text();
   const n = reader.number();
-  const life = reader.text();
+  const incarnation = reader.text();
   const nowMs = reader.number();
   const places = reader.numbers();
   const values = reader.numbers();
@@ -164,7 +164,7 @@ export function readSeedChange(bytes: Uint8Array, withTimes: boolean, shape?: Sh
     }
     if (index === values.length) break;
   }
-  return { origin, n, life, cells };
+  return { origin, n, incarnation, cells };
 }
 
 /** Whether a structure has this cell. Without a shape, any whole number is a row or a column. */

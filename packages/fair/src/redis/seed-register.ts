@@ -66,7 +66,7 @@ export interface SeedRegisterDeps extends RedisDeps {
 
 export interface SeedCounters {
   readonly n: number;
-  readonly life: string;
+  readonly incarnation: string;
 }
 
 export class SeedRegister {
@@ -125,8 +125,8 @@ export class SeedRegister {
   async counters(namespace: Namespace): Promise<ReadonlyMap<bigint, SeedCounters>> {
     const counters = new Map<bigint, SeedCounters>();
     for (const seed of await this.all(namespace)) {
-      const [n, life] = await this.#meta(namespace, seed, ['n', 'e']);
-      if (life !== undefined) counters.set(seed, { n: Number(n), life });
+      const [n, incarnation] = await this.#meta(namespace, seed, ['n', 'e']);
+      if (incarnation !== undefined) counters.set(seed, { n: Number(n), incarnation });
     }
     return counters;
   }
@@ -178,7 +178,7 @@ export class SeedRegister {
     const args = [String(seed), timeToLiveMs(namespace), seedsMax, ownEpoch];
     const reply = await connection.script(listScript, [seeds, epoch, active], args);
     const [count, current = ''] = texts(reply);
-    if (current !== '') epochs.saw(namespace, current);
+    if (current !== '') epochs.noteEpoch(namespace, current);
     if (Number(count) === 0) this.#noteListed(namespace, seed);
     return Number(count);
   }

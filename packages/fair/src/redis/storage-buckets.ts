@@ -178,7 +178,7 @@ export class ReceivedBuckets {
   }
 }
 
-function closedError(): SynclineError {
+export function closedError(): SynclineError {
   return new SynclineError('closed', 'the storage service was closed');
 }
 

@@ -87,21 +87,21 @@ function snapshotMessage(
   if (from === 0) source.releaseAcks(outbox, seed);
   if (epoch === 0 && mirror !== undefined) {
     const { bytes, nextSlot } = source.pageOf(mirror, from, times);
-    goOnAt(outbox, snapshot, nextSlot);
+    continueAt(outbox, snapshot, nextSlot);
     return bytes;
   }
   const next = (slot: number) => mirror?.nextListed(slot, times.monotonicMs) ?? -1;
   const collected = mirror && collectCells(mirror, next, from, times);
   const nextSlot = collected?.nextSlot ?? -1;
   const snapshotEnd = nextSlot === -1;
-  goOnAt(outbox, snapshot, nextSlot);
+  continueAt(outbox, snapshot, nextSlot);
   if (epoch === 0) return encodeWith(seed, undefined, {});
   // Changes during a long snapshot are sent after it, together with the acknowledgement.
   const ackedSeq = outbox.owesValues ? 0 : outbox.takeAck();
   return encodeWith(seed, collected?.cells, { epoch, ackedSeq, isSnapshot: true, snapshotEnd });
 }
 
-function goOnAt(outbox: StreamOutbox, snapshot: OwedSnapshot, nextSlot: number): void {
+function continueAt(outbox: StreamOutbox, snapshot: OwedSnapshot, nextSlot: number): void {
   if (nextSlot === -1) outbox.snapshots.shift();
   else snapshot.nextSlot = nextSlot;
 }

@@ -89,7 +89,7 @@ export interface SharedTrackers {
 
 export function whenDone<T, R>(
   answer: MaybePromise<T>,
-  goOn: (value: T) => MaybePromise<R>,
+  proceed: (value: T) => MaybePromise<R>,
 ): MaybePromise<R> {
-  return answer instanceof Promise ? answer.then(goOn) : goOn(answer);
+  return answer instanceof Promise ? answer.then(proceed) : proceed(answer);
 }

@@ -18,7 +18,7 @@ import { DEFAULT_LABEL } from './state-options.js';
 const NAME = /^[A-Za-z0-9._@-]+$/;
 
 /** Fields of the contract that must agree, and their option names. */
-const BOUND_FIELDS = {
+export const BOUND_FIELDS = {
   levels: 'levels',
   columns: 'columns',
   policy: 'policy',

@@ -52,7 +52,7 @@ export class NamedTracker {
   readonly #deps: NamespaceDeps;
   readonly #label: string;
   readonly #budget: CellBudget;
-  readonly #namespace: Namespace;
+  readonly namespace: Namespace;
   readonly #members = new Map<string, Member>();
   readonly #isConnected = (clientId: string): boolean => this.#members.has(clientId);
   readonly #source: MirrorSource;
@@ -73,7 +73,7 @@ export class NamedTracker {
     this.#deps = deps;
     this.#label = options.label;
     this.#budget = options.budget;
-    this.#namespace = namespace;
+    this.namespace = namespace;
     this.#idleSinceMs = clock.monotonicMs();
     this.config = hello.config;
     this.hub = new BroadcastHub(deps, {
@@ -88,14 +88,6 @@ export class NamedTracker {
     this.#source = new MirrorSource({ clock, store, hub: this.hub }, namespace);
     this.ready = this.#source.load();
     if (this.ready instanceof Promise) this.ready.catch(() => {}); // the next hello gets the error
-  }
-
-  get namespace(): Namespace {
-    return this.#namespace;
-  }
-
-  get instancesCount(): number {
-    return this.hub.activeInstances;
   }
 
   /** Unused for three windows: another configuration may use the name. */
@@ -113,8 +105,8 @@ export class NamedTracker {
   join({ clientId, lastEpoch }: Hello, stream: Pick<Member, 'outbox' | 'end'>): Member {
     const { clock } = this.#deps;
     const { epoch } = this.hub;
-    const areAllBack = this.#areAllComingBack();
-    const wantView = areAllBack || (lastEpoch !== 0 && lastEpoch !== epoch);
+    const areReturning = this.#areStreamsReturning();
+    const wantView = areReturning || (lastEpoch !== 0 && lastEpoch !== epoch);
     const { outbox } = stream;
     const member: Member = {
       clientId,
@@ -169,7 +161,7 @@ export class NamedTracker {
     this.#budget.check(this.config, this.hub.mirrors.get(seed), deltas);
     const { clientId } = member;
     const id = { clientId, seq, isConnected: this.#isConnected };
-    const change = this.#deps.store.applyDelta(this.#namespace, seed, deltas, id);
+    const change = this.#deps.store.applyDelta(this.namespace, seed, deltas, id);
     return whenDone(change, (applied) => {
       this.#countDeltas(applied.result, deltas.count);
       if (applied.result === 'applied') this.hub.feed(applied, receivedAtMs);
@@ -185,7 +177,7 @@ export class NamedTracker {
       return undefined;
     }
     this.#budget.check(this.config, this.hub.mirrors.get(seed), cells);
-    return whenDone(this.#deps.store.joinView(this.#namespace, seed, cells), (applied) => {
+    return whenDone(this.#deps.store.joinView(this.namespace, seed, cells), (applied) => {
       this.#countView('joined');
       this.hub.feed(applied);
     });
@@ -201,7 +193,7 @@ export class NamedTracker {
     const { clock, store, metrics } = this.#deps;
     const bound = evictionBound(this.config.windowMs, clock.nowMs());
     for (const seed of [...this.hub.mirrors.keys()]) if (seed < bound) this.hub.drop(seed);
-    return whenDone(store.evictBefore(this.#namespace, bound), (cellsCount) => {
+    return whenDone(store.evictBefore(this.namespace, bound), (cellsCount) => {
       if (cellsCount === 0) return;
       metrics.add('syncline_fair_evicted_cells_total', cellsCount, { tracker: this.#label });
     });
@@ -215,7 +207,7 @@ export class NamedTracker {
   }
 
   /** Called before a stream joins. A shared store has streams elsewhere: its epoch shows whether anything was lost. */
-  #areAllComingBack(): boolean {
+  #areStreamsReturning(): boolean {
     const { clock, store } = this.#deps;
     if (store.shared !== undefined) return false;
     const nowMs = clock.monotonicMs();

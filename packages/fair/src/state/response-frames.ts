@@ -5,7 +5,7 @@
 // F12  A client of the plain contract sees no unknown field.
 
 import type { Clock, Timer } from '@syncline/kernel';
-import { type Cells, createCells } from '../cells.js';
+import { type Cells, createCells, NO_CELLS } from '../cells.js';
 import { fairLimits } from '../limits.js';
 import { encodeBuckets, encodeSyncResponse, withResponseFields } from '../wire/sync-codec.js';
 import type { ResponseFields, Welcome } from '../wire/sync-messages.js';
@@ -20,8 +20,6 @@ const NO_FIELDS: ResponseFields = {
   welcome: undefined,
   snapshotEnd: false,
 };
-
-const NO_CELLS: Cells = createCells(0);
 
 /** Cells of one message, and where to continue; -1 if these were the last. */
 export interface Collected {

@@ -146,9 +146,9 @@ export class ServiceStream implements StateStream {
   }
 
   #label(): string {
-    const { registry } = this.#deps;
-    if (this.#place.kind === 'named') return registry.labelOf(this.#place.tracker.namespace.name);
-    if (this.#place.kind === 'greeting') return registry.knownLabelOf(this.#place.tracker);
+    const { labels } = this.#deps.registry;
+    if (this.#place.kind === 'named') return labels.labelOf(this.#place.tracker.namespace.name);
+    if (this.#place.kind === 'greeting') return labels.knownLabelOf(this.#place.tracker);
     return DEFAULT_LABEL;
   }
 

@@ -58,7 +58,7 @@ export class TrackerLabels {
     return tracker;
   }
 
-  /** The default label for a name that has none yet. */
+  /** Of a name that may not become a tracker: such names make no new label. */
   knownLabelOf(tracker: string): string {
     return this.#names.has(tracker) ? tracker : DEFAULT_LABEL;
   }

@@ -17,7 +17,7 @@ export class TrackerRegistry {
   readonly #deps: NamespaceDeps;
   readonly #settings: StateSettings;
   readonly #trackers = new Map<string, NamedTracker>();
-  readonly #labels = new TrackerLabels();
+  readonly labels = new TrackerLabels();
   readonly #budget = createCellBudget(() => this.#heldCount());
 
   constructor(deps: NamespaceDeps, settings: StateSettings) {
@@ -27,15 +27,6 @@ export class TrackerRegistry {
 
   get trackers(): ReadonlyMap<string, NamedTracker> {
     return this.#trackers;
-  }
-
-  labelOf(tracker: string): string {
-    return this.#labels.labelOf(tracker);
-  }
-
-  /** Of a name that may not become a tracker: such names make no new label. */
-  knownLabelOf(tracker: string): string {
-    return this.#labels.knownLabelOf(tracker);
   }
 
   /** The tracker to join, when it is ready. Throws, or rejects, `conflict` or `limit-exceeded`. */
@@ -85,7 +76,7 @@ export class TrackerRegistry {
   }
 
   #bind(hello: Hello): NamedTracker {
-    const label = this.labelOf(hello.tracker);
+    const label = this.labels.labelOf(hello.tracker);
     const epoch = drawEpoch(this.#deps.random);
     const options = { settings: this.#settings, label, epoch, budget: this.#budget };
     const tracker = new NamedTracker(this.#deps, hello, options);

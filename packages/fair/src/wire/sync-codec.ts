@@ -9,12 +9,9 @@
 // One writer serves all: encoding never waits, and every message is copied out.
 import { SynclineError } from '@syncline/kernel';
 import { WireReader, WireWriter } from '@syncline/kernel/wire';
-import type { Cells } from '../cells.js';
+import { type CellColumns, type Cells, type DeltaColumns, NO_CELLS } from '../cells.js';
 import {
-  type CellColumns,
-  type DeltaColumns,
   ElementCount,
-  noCells,
   noDeltas,
   readBucket,
   readDelta,
@@ -113,7 +110,7 @@ export function encodeSyncRequest(request: SyncRequest): Uint8Array {
 export function decodeSyncResponse(bytes: Uint8Array): SyncResponse {
   const reader = new WireReader('SyncResponse', bytes);
   const elements = new ElementCount(Number.POSITIVE_INFINITY);
-  let cells = noCells;
+  let cells = NO_CELLS;
   let welcome: Welcome | undefined;
   const numbers = { seed: 0n, epoch: 0, ackedSeq: 0, activeInstances: 0 };
   const flags = { isSnapshot: false, snapshotEnd: false };
@@ -239,7 +236,7 @@ function readViewUpload(
   elements: ElementCount,
 ): RequestOf<'view-upload'> {
   let seed = before?.seed ?? 0n;
-  let cells: CellColumns = before?.cells ?? noCells;
+  let cells: CellColumns = before?.cells ?? NO_CELLS;
   const outerEnd = reader.enter();
   for (let field = reader.field(); field !== 0; field = reader.field()) {
     switch (field) {

@@ -1,4 +1,4 @@
-// From what a user knows (how many flows, how many failures are bearable) to the size of a structure
+// From what a user knows (how many flows, how many failures are acceptable) to the size of a structure
 // and the steps of its probabilities. The formulas are those of the FAIR library.
 //
 // One flow in a thousand is taken to misbehave. Levels are added until a good flow shares all of its

@@ -19,7 +19,7 @@ export interface Verdict {
   readonly used: number;
   /** The lowest of the clients' successes over entitlement. */
   readonly worst: number;
-  /** Requests admitted in vain, for each that was served. */
+  /** Requests that were admitted and failed, per request that was served. */
   readonly failuresPerSuccess: number;
   /** By how much the index of the 30 s after a rotation is below that of the rest, if known. */
   readonly rotationDip?: number;

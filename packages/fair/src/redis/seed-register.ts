@@ -247,7 +247,7 @@ function noRoomForSeed(seed: bigint, count: number): SynclineError {
   );
 }
 
-// How many more cells the default namespace may hold in Redis. Its seeds lie in several slots, so no script
+// How many more cells the default namespace may hold in Redis. Its seeds are in several slots, so no script
 // sees all of them: each counts its own cells, and we add them up, once a second while there are changes.
 //
 // Changes of ours that are in flight count as if all their cells were new. The script refuses a change that

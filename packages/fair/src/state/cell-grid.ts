@@ -1,9 +1,9 @@
 // Cells of one seed as columns of numbers. Each cell has a slot, a small whole number that names it in marks
-// and rounds: a tracker's cells lie row by row; those of the default namespace, whose rows and columns may
+// and rounds: a tracker's cells are stored row by row; those of the default namespace, whose rows and columns may
 // be any number, get the next free slot when they are first touched. Either way memory is only allocated for
 // chunks with a touched cell: a hello with a large shape costs nothing.
 
-// A long list of numbers that takes memory only where something was set: it lies in chunks, and a chunk that
+// A long list of numbers that takes memory only where something was set: it is stored in chunks, and a chunk that
 // was never written to is shared by all lists and filled with zeros (or another default). A tracker of a
 // quarter of a million cells in which one was touched then costs as much as one of a thousand cells.
 

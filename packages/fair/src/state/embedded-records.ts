@@ -3,7 +3,7 @@
 //   fair/<tracker>                       rule, shape and window, as JSON
 //   fair/<tracker>/<seed>/<row>/<col>    probability and time, two doubles, little endian
 //
-// Keys are text, so that a person can read them and all cells of a seed lie beside each other. A tracker
+// Keys are text, so that a person can read them and all cells of a seed are adjacent. A tracker
 // without a name is the default namespace. Numbers are not padded: only the grouping of keys matters, not their
 // order. The time is the wall time at which a probability held; in the default namespace, which has no decay,
 // it is the `last_update_time_ms` of the cell.

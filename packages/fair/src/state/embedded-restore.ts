@@ -33,7 +33,7 @@ export interface RestoreDeps {
 
 export interface Restored {
   readonly namespaces: readonly Namespace[];
-  /** Seeds on disk that are too old to be of use, or for which there is no room. */
+  /** Seeds on disk that are too old to be useful, or for which there is no room. */
   readonly dropped: readonly { readonly namespace: Namespace; readonly seed: bigint }[];
   readonly cellsCount: number;
   /** Entries that were damaged, or are not ours. They have been removed where they could be. */

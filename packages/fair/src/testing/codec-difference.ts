@@ -44,7 +44,7 @@ function isDifferent(read: Pick<CodecDifference, 'ours' | 'theirs'>): boolean {
   return read.theirs !== undefined && !stricterReasons.test(read.ours.message);
 }
 
-/** The error when refused. Any other error is a bug and comes through. */
+/** The error when refused. Any other error is a bug and is rethrown. */
 function ours(read: () => unknown): unknown {
   try {
     return read();

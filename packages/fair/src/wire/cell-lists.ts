@@ -37,7 +37,7 @@ export class ElementCount {
     );
   }
 
-  /** For how many more elements of the list that is being read to make room at first. */
+  /** How many more elements of the current list to allocate for at first. */
   guess({ position, end }: WireReader): number {
     return Math.min(this.#max, Math.ceil((end - position) / elementBytesGuess) + 1);
   }

@@ -4,7 +4,7 @@
 // F3  On valid bytes it gives what Protobuf-ES gives, and it refuses what that refuses. It also refuses a
 //     field whose wire type is not that of the contract, groups, a request without a member, and one with
 //     more elements than asked for. Absent bounds of a delta are 0 and 1. Floats that are not finite and
-//     numbers that are too high come through; checks follow.
+//     numbers that are too high are passed on; input-checks.ts refuses them.
 //
 // One writer serves all: encoding never waits, and every message is copied out.
 import { SynclineError } from '@syncline/kernel';

@@ -10,7 +10,7 @@
 // sums in a product cannot overflow into the next.
 
 export const LAG = 607;
-export const FEED = 334;
+const FEED = 334;
 
 const STEPS = 7_800_000_000_000n;
 /** 607 products of two 64-bit words need 138 bits; 36 hexadecimal digits hold 144. */
@@ -128,7 +128,7 @@ class GoGenerator implements GoRandom {
   #feed = FEED;
 
   constructor(seed: number, table: BigUint64Array) {
-    this.#words = fillWords(seed, 40, 20).map((word, index) => word ^ (table[index] ?? 0n));
+    this.#words = fillWords(seed, 40, 20).map((own, index) => own ^ (table[index] ?? 0n));
   }
 
   float64(): number {

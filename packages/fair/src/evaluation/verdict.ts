@@ -143,7 +143,7 @@ export function maxMinShares(amount: number, wants: readonly number[]): number[]
 }
 
 /** Jain's index: 1 when all are equal, 1/n when one has everything. */
-export function jainIndex(values: readonly number[]): number {
+function jainIndex(values: readonly number[]): number {
   return sum(values) ** 2 / (values.length * sum(values.map((value) => value * value)));
 }
 

@@ -28,13 +28,13 @@ export interface Admission<Answered extends readonly unknown[]> {
 }
 
 /** For requests whose outcome must not count: skipped ones, and those that shadow mode let through. */
-export const UNCOUNTED: Admission<readonly unknown[]> = Object.freeze({
+const UNCOUNTED: Admission<readonly unknown[]> = Object.freeze({
   finish() {},
   abandon() {},
   settle() {},
 });
 
-export class CountedAdmission<Answered extends readonly unknown[]> implements Admission<Answered> {
+class CountedAdmission<Answered extends readonly unknown[]> implements Admission<Answered> {
   readonly #report: (outcome: Outcome) => void;
   readonly #classify: (answered: Answered) => Outcome;
   #isSettled = false;

@@ -160,8 +160,8 @@ export interface RedisScript {
   readonly sha1: string;
 }
 
-export function defineScript(text: string): RedisScript {
-  return { text, sha1: createHash('sha1').update(text).digest('hex') };
+export function defineScript(lua: string): RedisScript {
+  return { text: lua, sha1: createHash('sha1').update(lua).digest('hex') };
 }
 
 // Reads replies of Redis. Texts arrive as bytes, and integers as numbers; nil and anything else is undefined.

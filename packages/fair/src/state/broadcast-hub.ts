@@ -279,7 +279,7 @@ interface HeldAck {
   readonly change: number;
 }
 
-export class HeldAcks {
+class HeldAcks {
   #held: HeldAck[] = [];
 
   hold(ack: HeldAck): void {

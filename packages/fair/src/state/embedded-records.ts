@@ -12,13 +12,15 @@
 
 import { type Storage, type StorageEntry, SynclineError } from '@syncline/kernel';
 import { fairLimits } from '../limits.js';
-import type { CellPlace } from './embedded-writer.js';
 import type { ChangeRule, Namespace } from './fair-store.js';
 
-export interface CellRecord {
-  readonly seed: bigint;
+export interface CellPlace {
   readonly row: number;
   readonly column: number;
+}
+
+export interface CellRecord extends CellPlace {
+  readonly seed: bigint;
   readonly probability: number;
   readonly timeMs: number;
 }

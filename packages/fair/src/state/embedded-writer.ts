@@ -20,6 +20,7 @@ import type { Cells } from '../cells.js';
 import { fairLimits } from '../limits.js';
 import type { FairMetricName } from '../metrics-list.js';
 import {
+  type CellPlace,
   cellKey,
   cellsOfSeed,
   encodeCell,
@@ -299,9 +300,4 @@ export class DirtyCells {
   *places(): Generator<CellPlace> {
     for (const [row, columns] of this.#rows) for (const column of columns) yield { row, column };
   }
-}
-
-export interface CellPlace {
-  readonly row: number;
-  readonly column: number;
 }

@@ -1,7 +1,7 @@
 // Converts commander's usage errors to our format: one line, with the closest name (or all names) and how to get
 // help. Most settings have no flag, so an unknown flag may be the name of a setting.
-import { SynclineError } from '@syncline/kernel';
-import { nearestName, SETTING_LIST } from '@syncline/server/config';
+import { nearestName, SynclineError } from '@syncline/kernel';
+import { SETTING_LIST } from '@syncline/server/config';
 import type { Command } from 'commander';
 import type { WrongUsage } from './wrong-usage.js';
 

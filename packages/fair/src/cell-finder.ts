@@ -6,7 +6,7 @@
 // When all slots are in use the cache starts over, so a flood of new keys only costs the others an occasional
 // hash. Only short strings are cached. One that was cut out of a longer text may keep that text alive until the
 // cache starts over.
-import { type CellNumbers, createCellNumbers } from './cell-numbers.js';
+import { type CellNumbers, createCellNumbers } from './cells.js';
 import type { FlowKey } from './flow-key.js';
 import type { KeyHash, WindowSalt } from './key-hash.js';
 import { fairLimits } from './limits.js';

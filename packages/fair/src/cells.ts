@@ -14,7 +14,7 @@ export interface Cells {
   readonly timesMs: Float64Array;
 }
 
-/** A change is a clamped sum: p becomes min(high, max(low, p + amount)). See fold.ts. */
+/** A change is a clamped sum: p becomes min(high, max(low, p + amount)). See `Fold`. */
 export interface CellDeltas {
   readonly count: number;
   readonly rows: Float64Array;
@@ -25,7 +25,11 @@ export interface CellDeltas {
   readonly highs: Float64Array;
 }
 
-export function createCells(capacity: number): Cells & { count: number } {
+/** Columns that are being filled. */
+export type CellColumns = Cells & { count: number };
+export type DeltaColumns = CellDeltas & { count: number };
+
+export function createCells(capacity: number): CellColumns {
   return {
     count: 0,
     rows: new Float64Array(capacity),
@@ -35,7 +39,7 @@ export function createCells(capacity: number): Cells & { count: number } {
   };
 }
 
-export function createCellDeltas(capacity: number): CellDeltas & { count: number } {
+export function createCellDeltas(capacity: number): DeltaColumns {
   return {
     count: 0,
     rows: new Float64Array(capacity),
@@ -45,4 +49,61 @@ export function createCellDeltas(capacity: number): CellDeltas & { count: number
     lows: new Float64Array(capacity),
     highs: new Float64Array(capacity),
   };
+}
+
+/** Full, so that it is never written to. */
+export const NO_CELLS: CellColumns = createCells(0);
+
+/** Copies the columns of `from` behind the first `at` entries of `to`. The counts are left alone. */
+export function copyColumns<Columns extends Cells | CellDeltas>(
+  from: Columns,
+  to: Columns,
+  at = 0,
+): void {
+  for (const [name, column] of Object.entries(from) as [keyof Columns, Float64Array | number][]) {
+    const target = to[name];
+    if (target instanceof Float64Array && typeof column !== 'number')
+      target.set(column.subarray(0, from.count), at);
+  }
+}
+
+// Outcomes compose. One outcome is f(p) = min(high, max(low, p + amount)), and f followed by g is again
+// of this form, so any number of outcomes of a cell can be sent as one change, exactly. Adding amounts up and
+// clamping at the end would not: 25 failures and then 25 recoveries of the same size, from p = 1, end at
+// 0 and not at 1.
+//
+// F4  Applying a fold is applying its outcomes one by one.
+
+export interface Fold {
+  readonly amount: number;
+  readonly low: number;
+  readonly high: number;
+}
+
+/** The identity on [0, 1]. */
+export const NO_CHANGE: Fold = Object.freeze({ amount: 0, low: 0, high: 1 });
+
+export function applyFold({ amount, low, high }: Fold, probability: number): number {
+  return Math.min(high, Math.max(low, probability + amount));
+}
+
+/** First `earlier`, then `later`. */
+export function composeFolds(earlier: Fold, later: Fold): Fold {
+  return {
+    amount: earlier.amount + later.amount,
+    low: applyFold(later, earlier.low),
+    high: applyFold(later, earlier.high),
+  };
+}
+
+// Lists of cells by their numbers: level by level, as the structures lay them out. Two bytes are enough for
+// most structures, and a tracker holds a list of them for each key that it remembers.
+
+export type CellNumbers = Uint16Array | Uint32Array;
+
+const NUMBERS_OF_TWO_BYTES = 0x1_0000;
+
+/** A list of `length` numbers below `cellsCount`. */
+export function createCellNumbers(length: number, cellsCount: number): CellNumbers {
+  return cellsCount <= NUMBERS_OF_TWO_BYTES ? new Uint16Array(length) : new Uint32Array(length);
 }

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type Decay, decayed } from './decay.js';
-import { DecayTable } from './decay-table.js';
+import { type Decay, DecayTable, decayed } from './decay.js';
 
 const decays: fc.Arbitrary<Decay> = fc.record({
   policy: fc.constantFrom('exponential', 'linear'),

@@ -8,8 +8,7 @@
 //
 // F18  Reads never write.
 import { CellFinder } from './cell-finder.js';
-import type { Decay } from './decay.js';
-import { DecayTable } from './decay-table.js';
+import { type Decay, DecayTable } from './decay.js';
 import type { FlowKey } from './flow-key.js';
 import type { KeyHash } from './key-hash.js';
 import { Structure } from './structure.js';
@@ -98,6 +97,17 @@ export class FlowTable {
     return (
       this.#main.isAtMost(bound, cells, start, next, this.#isMean) &&
       this.#secondary.isAtMost(bound, cells, next, end, this.#isMean)
+    );
+  }
+
+  /** Whether a success changes nothing, whatever the time is: all cells of the flow are 0, in both structures. */
+  isClear(key: FlowKey): boolean {
+    const start = this.#finder.findAgain(key);
+    const { cells } = this.#finder;
+    const next = start + this.#levels;
+    return (
+      this.#main.isClear(cells, start, next) &&
+      this.#secondary.isClear(cells, next, next + this.#levels)
     );
   }
 

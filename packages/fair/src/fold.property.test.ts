@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { applyFold, composeFolds, type Fold, NO_CHANGE } from './fold.js';
+import { applyFold, composeFolds, type Fold, NO_CHANGE } from './cells.js';
 
 const probabilities = fc.double({ min: 0, max: 1, noNaN: true });
 const outcomes = fc.record({

@@ -64,7 +64,7 @@ export {
   type StateServiceFacts,
   type StateServiceStatus,
 } from './state/state-service.js';
-export type { StateStream, StreamSink } from './state/stream-sink.js';
+export type { StateStream, StreamSink } from './state/stream-outbox.js';
 export type { ThrottledCaller } from './throttled-callers.js';
 export { createFairTracker } from './tracker.js';
 export type { FairTrackerOptions } from './tracker-options.js';

@@ -6,11 +6,11 @@ import { type Random, silentLogger, silentMetrics } from '@syncline/kernel';
 import { createSeededRandom } from '@syncline/kernel/testing';
 import fc from 'fast-check';
 import { expect, inject, test } from 'vitest';
+import { createLoopbackRemote } from './evaluation/loopback-network.js';
 import { ManualClock } from './evaluation/manual-clock.js';
 import type { FairTracker } from './fair-tracker.js';
 import { createMemoryFairStore } from './state/memory-fair-store.js';
 import { StateService } from './state/state-service.js';
-import { createLoopbackRemote } from './testing/loopback-remote.js';
 import { createFairTracker } from './tracker.js';
 import type { FairTrackerOptions } from './tracker-options.js';
 

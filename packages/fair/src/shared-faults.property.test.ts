@@ -4,12 +4,12 @@ import { type Clock, SynclineError, silentLogger, silentMetrics } from '@synclin
 import { createSeededRandom } from '@syncline/kernel/testing';
 import fc from 'fast-check';
 import { expect, inject, test } from 'vitest';
+import { createLoopbackRemote, type LoopbackService } from './evaluation/loopback-network.js';
 import { ManualClock } from './evaluation/manual-clock.js';
 import { createFairTracker, type FairTracker, type FairTrackerOptions } from './index.js';
 import { createMemoryFairStore } from './state/memory-fair-store.js';
 import { StateService } from './state/state-service.js';
-import type { StateStream, StreamSink } from './state/stream-sink.js';
-import { createLoopbackRemote, type LoopbackService } from './testing/loopback-remote.js';
+import type { StateStream, StreamSink } from './state/stream-outbox.js';
 
 /** Long runs: a third of the schedules set by `FAIR_SCHEDULES`. */
 const RUNS = Math.ceil(inject('fairSchedules') / 3);

@@ -5,9 +5,9 @@
 //
 // F3  Every probability is finite and in [0, 1].
 import { assert } from '@syncline/kernel';
-import type { CellNumbers } from './cell-numbers.js';
+import type { CellNumbers } from './cells.js';
 import { PendingFolds } from './client/pending-folds.js';
-import type { DecayTable } from './decay-table.js';
+import type { DecayTable } from './decay.js';
 import type { KeyHash, WindowSalt } from './key-hash.js';
 
 export class Structure {
@@ -67,6 +67,14 @@ export class Structure {
       sum += probability;
     }
     return isMean && sum / (to - from) <= bound;
+  }
+
+  /** Hot: whether all cells of a flow are 0. */
+  isClear(cells: CellNumbers, from: number, to: number): boolean {
+    const values = this.#cells;
+    for (let index = from; index < to; index += 1)
+      if (values[2 * (cells[index] ?? 0)] !== 0) return false;
+    return true;
   }
 
   /** Hot: adds an outcome to all cells of a flow. */

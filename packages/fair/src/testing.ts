@@ -1,5 +1,5 @@
-export type { FairStoreSubject } from './conformance/fair-store-subject.js';
 export { fairStoreSuite } from './conformance/fair-store-suite.js';
+export type { FairStoreSubject } from './conformance/store-samples.js';
 export { type ClassSeries, classSeries, meanSeries } from './evaluation/class-series.js';
 export {
   createEvaluation,
@@ -20,6 +20,11 @@ export {
   openIsolatedFleet,
 } from './evaluation/fleet.js';
 export { type LockstepDeps, openLockstepFleet } from './evaluation/lockstep-fleet.js';
+export {
+  createLoopbackRemote,
+  type LoopbackRemoteOptions,
+  type LoopbackService,
+} from './evaluation/loopback-network.js';
 export { type ClientClass, type Scenario, scenarios } from './evaluation/scenario.js';
 export type { Tally } from './evaluation/tally.js';
 export { Trial, type TrialOptions } from './evaluation/trial.js';
@@ -31,11 +36,6 @@ export {
   type Verdict,
 } from './evaluation/verdict.js';
 export { cellsOfFlow, type FlowCellsOptions } from './testing/flow-cells.js';
-export {
-  createLoopbackRemote,
-  type LoopbackRemoteOptions,
-  type LoopbackService,
-} from './testing/loopback-remote.js';
 export {
   decodeSyncRequest,
   decodeSyncResponse,

@@ -26,7 +26,7 @@ test('counts halve at each window until a caller is forgotten', () => {
     ['a', 5],
     ['00ff', 1],
   ]);
-  callers.fade();
+  callers.halve();
   expect(callers.top(5)).toEqual([{ key: 'a', throttled: 2, errorMax: 0 }]);
 });
 

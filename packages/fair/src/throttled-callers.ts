@@ -46,7 +46,7 @@ export class ThrottledCallers {
   }
 
   /** A window has passed. */
-  fade(): void {
+  halve(): void {
     for (const [key, counts] of this.#counts) {
       counts.throttled = Math.floor(counts.throttled / 2);
       counts.errorMax = Math.floor(counts.errorMax / 2);

@@ -6,7 +6,14 @@ import type { Decay, DecayPolicy } from './decay.js';
 import type { Combine } from './flow-table.js';
 import { KeyedHash, type KeyHash, keyedSalt, MurmurHash } from './key-hash.js';
 import { fairLimits } from './limits.js';
-import { type FairShape, type FairTuning, refuseUnless, shapeOf } from './tuning.js';
+import {
+  type FairShape,
+  type FairTuning,
+  type OptionNames,
+  refuseUnknown,
+  refuseUnless,
+  shapeOf,
+} from './tuning.js';
 
 export interface FairTrackerOptions extends Partial<FairShape> {
   /**
@@ -50,6 +57,30 @@ export interface FairTrackerOptions extends Partial<FairShape> {
   readonly gainAfterMs?: number;
 }
 
+const TRACKER_OPTIONS: OptionNames<FairTrackerOptions> = {
+  policy: true,
+  lambdaPerSecond: true,
+  leakPerSecond: true,
+  tuning: true,
+  levels: true,
+  columns: true,
+  increment: true,
+  decrement: true,
+  combine: true,
+  probabilityMax: true,
+  windowMs: true,
+  hash: true,
+  secret: true,
+  shadow: true,
+  allowList: true,
+  explain: true,
+  remote: true,
+  flushIntervalMs: true,
+  retryBudgetMs: true,
+  outageGain: true,
+  gainAfterMs: true,
+};
+
 export interface TrackerSettings {
   readonly shape: FairShape;
   readonly decay: Decay;
@@ -75,6 +106,7 @@ export interface RemoteSettings {
 
 /** Throws `invalid-argument`, with `details.field`, for what cannot work. */
 export function checkOptions(options: FairTrackerOptions, random: Random): TrackerSettings {
+  refuseUnknown(options, 'createFairTracker', TRACKER_OPTIONS);
   refuseWrongKinds(options);
   const { combine = 'min', probabilityMax = 1, windowMs = 300_000 } = options;
   refuseUnless(['min', 'mean'].includes(combine), 'combine', {

@@ -4,11 +4,11 @@ import { createSeededRandom } from '@syncline/kernel/testing';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { decayed } from './decay.js';
+import { createLoopbackRemote } from './evaluation/loopback-network.js';
 import { ManualClock } from './evaluation/manual-clock.js';
 import { createFairTracker } from './index.js';
 import { createMemoryFairStore } from './state/memory-fair-store.js';
 import { StateService } from './state/state-service.js';
-import { createLoopbackRemote } from './testing/loopback-remote.js';
 import { ScriptedRemote } from './testing/scripted-remote.js';
 
 const START_MS = 1_700_000_100_000;

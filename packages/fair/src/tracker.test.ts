@@ -278,6 +278,21 @@ describe('windows', () => {
 
 describe('options that cannot work', () => {
   test.each([
+    ['flushInterval', { flushInterval: 5 }, 'Did you mean "flushIntervalMs"?'],
+    ['sheddow', { sheddow: true }, 'Did you mean "shadow"?'],
+    ['expectedFlow', { tuning: { expectedFlow: 5 } }, 'Did you mean "expectedFlows"?'],
+    ['quota', { quota: 5 }, 'Expected one of: policy, lambdaPerSecond'],
+  ])('%s is unknown, and the nearest name is suggested', (field, options, hint) => {
+    expect(() => createFairTracker(options as FairTrackerOptions)).toThrow(
+      expect.objectContaining({
+        code: 'invalid-argument',
+        details: { field },
+        message: expect.stringContaining(hint),
+      }),
+    );
+  });
+
+  test.each([
     ['policy', { policy: 'afd' as 'linear' }],
     ['lambdaPerSecond', { lambdaPerSecond: -0.01 }],
     ['leakPerSecond', { leakPerSecond: Number.POSITIVE_INFINITY }],

@@ -35,13 +35,17 @@ import type {
 import { type FlowKey, plainKey } from './flow-key.js';
 import { FlowTable } from './flow-table.js';
 import { fairLimits } from './limits.js';
-import { createLostErrors, type LostErrors } from './middleware/lost-error.js';
-import { classifySettled, type Outcome, outcomeFrom, type Settled } from './outcome.js';
-import { markOwnRejection } from './own-rejection.js';
+import {
+  classifySettled,
+  markOwnRejection,
+  type Outcome,
+  outcomeFrom,
+  type Settled,
+} from './outcome.js';
 import { Rotation } from './rotation.js';
 import { ThrottledCallers } from './throttled-callers.js';
 import { checkOptions, type FairTrackerOptions, type TrackerSettings } from './tracker-options.js';
-import { warningLogger } from './warning-logger.js';
+import { createLostErrors, type LostErrors, warningLogger } from './warning-logger.js';
 
 /** Throws `invalid-argument` or `limit-exceeded` for options that cannot work. */
 export function createFairTracker(
@@ -99,7 +103,7 @@ class Tracker implements FairTracker {
     this.#successStep = -shape.decrement;
     this.#table = new FlowTable({ ...this.#settings, ...shape, isShared: shared !== undefined });
     const onRotated = (lostCells: number) => {
-      this.#callers.fade();
+      this.#callers.halve();
       this.#client?.rotated(lostCells);
     };
     this.#rotation = new Rotation({ table: this.#table, clock, logger, onRotated }, windowMs);
@@ -146,9 +150,11 @@ class Tracker implements FairTracker {
       outcome === 'failure' ? this.#failureStep : outcome === 'success' ? this.#successStep : 0;
     this.#counts.add(step > 0 ? CALL.failure : step < 0 ? CALL.success : CALL.ignore);
     if (step === 0) return;
+    const client = this.#client;
+    // Reading the clock is a third of the cost, and most callers are never throttled.
+    if (step < 0 && client === undefined && this.#table.isClear(flow)) return;
     const nowMs = this.#rotate();
     const delta = options === undefined ? step : costOf(options) * step;
-    const client = this.#client;
     if (client === undefined) {
       this.#table.add(flow, delta, nowMs);
       return;
@@ -163,10 +169,10 @@ class Tracker implements FairTracker {
     const classify = options?.classify ?? classifySettled;
     const settle = (settled: Settled<T>) => {
       if (wouldThrottle) return;
-      const tell = (cause: unknown) => this.#lost(CLASSIFY_FAILED, cause);
+      const report = (cause: unknown) => this.#lost(CLASSIFY_FAILED, cause);
       this.report(
         key,
-        outcomeFrom(() => classify(settled), tell),
+        outcomeFrom(() => classify(settled), report),
         options,
       );
     };

@@ -1,10 +1,10 @@
-// From what a user knows (how many flows, how many failures are bearable) to the size of a structure
+// From what a user knows (how many flows, how many failures are acceptable) to the size of a structure
 // and the steps of its probabilities. The formulas are those of the FAIR library.
 //
 // One flow in a thousand is taken to misbehave. Levels are added until a good flow shares all of its
 // cells with bad ones in less than one of ten thousand cases, counting levels as independent. With
 // double hashing two flows share all cells at about 0.4 / columns², still below that from 100 columns up.
-import { SynclineError } from '@syncline/kernel';
+import { SynclineError, suggestion } from '@syncline/kernel';
 import { fairLimits } from './limits.js';
 
 export interface FairTuning {
@@ -25,12 +25,19 @@ export interface FairShape {
   readonly decrement: number;
 }
 
+const TUNING_OPTIONS: OptionNames<FairTuning> = {
+  expectedFlows: true,
+  columns: true,
+  tolerableFailures: true,
+};
+
 const BAD_FLOWS_PART = 0.001;
 const MISTAKEN_PART_MAX = 0.0001;
 const DECREMENT_PART = 0.001;
 const LEVELS_MIN = 3;
 
 export function tuneFair(tuning: FairTuning = {}): FairShape {
+  refuseUnknown(tuning, 'tuning', TUNING_OPTIONS);
   const { expectedFlows = 1000, columns = 1000, tolerableFailures = 25 } = tuning;
   refuseUnless(expectedFlows >= 1 && Number.isFinite(expectedFlows), 'tuning.expectedFlows', {
     value: expectedFlows,
@@ -97,8 +104,29 @@ export function refuseUnless(
   { value, wanted }: { readonly value: unknown; readonly wanted: string },
 ): void {
   if (condition) return;
-  const message = `invalid option ${field} = ${String(value)} for the fair tracker; expected ${wanted}`;
+  const message = `invalid option ${field} = ${String(value)} for @syncline/fair; expected ${wanted}`;
   throw new SynclineError('invalid-argument', message, { details: { field } });
+}
+
+/** The names of the options of a type. A record, so that the compiler reports a missing one. */
+export type OptionNames<Options> = Readonly<Record<keyof Options, true>>;
+
+/**
+ * Rejects unknown options: `flushInterval` instead of `flushIntervalMs` must not silently leave the default in
+ * place. The compiler reports them only in object literals, and never in JavaScript.
+ */
+export function refuseUnknown<Options extends object>(
+  options: Options,
+  where: string,
+  names: OptionNames<Options>,
+): void {
+  const known = Object.keys(names);
+  for (const field of Object.keys(options)) {
+    if (known.includes(field)) continue;
+    const hint = suggestion(field, known) || ` Expected one of: ${known.join(', ')}.`;
+    const message = `unknown option "${field}" of ${where}.${hint}`;
+    throw new SynclineError('invalid-argument', message, { details: { field } });
+  }
 }
 
 function isWholeWithin(value: number, least: number, most: number): boolean {

@@ -61,6 +61,7 @@ export {
   type Metrics,
   silentMetrics,
 } from './metrics.js';
+export { nearestName, suggestion } from './nearest-name.js';
 export { formatAddress } from './network/address.js';
 export type {
   Address,

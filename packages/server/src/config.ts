@@ -9,7 +9,6 @@ export {
   loadConfig,
   loadSettings,
 } from './config/load-config.js';
-export { nearestName } from './config/nearest-name.js';
 export type { FlagValue, ResolvedSettings } from './config/resolve-settings.js';
 export type { ResolvedSetting } from './config/resolved-setting.js';
 export { Secret } from './config/secret.js';

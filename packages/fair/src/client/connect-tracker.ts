@@ -4,7 +4,7 @@ import { hexOf } from '../flow-key.js';
 import { keyCheckOf } from '../key-hash.js';
 import type { RemoteSettings, TrackerSettings } from '../tracker-options.js';
 import { WIRE_HASH, WIRE_POLICY, type WireTrackerConfig } from '../wire/sync-messages.js';
-import { ClientMetrics } from './client-metrics.js';
+import { ClientMetrics } from './client-status.js';
 import { NamedExchange } from './named-exchange.js';
 import { SeedExchange } from './seed-exchange.js';
 import type { SharedView } from './shared-view.js';

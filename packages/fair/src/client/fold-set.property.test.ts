@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createCellDeltas } from '../cells.js';
-import { applyFold, composeFolds, type Fold, NO_CHANGE } from '../fold.js';
-import { FoldSet } from './fold-set.js';
+import { applyFold, composeFolds, createCellDeltas, type Fold, NO_CHANGE } from '../cells.js';
+import { FoldSet } from './pending-folds.js';
 
 const deltas = fc.array(
   fc.oneof(

@@ -8,8 +8,17 @@
 import type { Clock } from '@syncline/kernel';
 import { fairLimits } from '../limits.js';
 import type { Hello, SyncResponse, Welcome } from '../wire/sync-messages.js';
-import type { ClientMetrics } from './client-metrics.js';
-import type { Exchange, ExchangeEvent, SendRequest } from './exchange.js';
+import type { ClientMetrics } from './client-status.js';
+import {
+  type Exchange,
+  type ExchangeEvent,
+  eachCell,
+  rebase,
+  revert,
+  type SendRequest,
+  SnapshotIntake,
+  uploadView,
+} from './exchange.js';
 import { OutgoingRound } from './outgoing-round.js';
 import {
   hasUnsent,
@@ -18,8 +27,6 @@ import {
   structureOf,
   structuresOf,
 } from './shared-view.js';
-import { eachCell, rebase, revert, SnapshotIntake } from './snapshot-intake.js';
-import { uploadView } from './view-upload.js';
 
 const ELEMENTS_MAX: number = fairLimits.elementsPerMessageMax.value;
 
@@ -140,7 +147,7 @@ export class NamedExchange implements Exchange {
     else if (welcome.wantView) this.#uploadAll(nowMs, send);
     if (isKnownRound) {
       metrics.round('resent');
-      for (const { pending } of structuresOf(view)) pending.forgetSaid();
+      for (const { pending } of structuresOf(view)) pending.forgetServerTimes();
       this.#round.send(send, clock.nowMs());
     } else if (!welcome.wantView) {
       this.rejectRound();

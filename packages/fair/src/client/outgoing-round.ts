@@ -3,10 +3,9 @@
 //
 // F5  A sequence number always stands for the same folds: a round changes only by losing parts.
 import { type CellDeltas, createCellDeltas } from '../cells.js';
-import type { SendRequest } from './exchange.js';
-import type { FoldSet } from './fold-set.js';
+import { revert, type SendRequest } from './exchange.js';
+import type { FoldSet } from './pending-folds.js';
 import { type SharedStructure, type SharedView, structureOf, structuresOf } from './shared-view.js';
-import { revert } from './snapshot-intake.js';
 
 /** One DeltaUpdate: a part of a structure's list of cells in flight. */
 interface RoundPart {

@@ -9,10 +9,9 @@
 import { createCellDeltas } from '../cells.js';
 import { fairLimits } from '../limits.js';
 import type { SyncResponse } from '../wire/sync-messages.js';
-import type { Exchange, ExchangeEvent, SendRequest } from './exchange.js';
+import { type Exchange, type ExchangeEvent, eachCell, type SendRequest } from './exchange.js';
 import type { ExchangeDeps } from './named-exchange.js';
 import { type SharedStructure, structureOf, structuresOf } from './shared-view.js';
-import { eachCell } from './snapshot-intake.js';
 
 const ELEMENTS_MAX = fairLimits.elementsPerMessageMax.value;
 
@@ -33,7 +32,7 @@ export class SeedExchange implements Exchange {
   begin(send: SendRequest): readonly ExchangeEvent[] {
     // The server may have restarted, and our last messages may not have arrived. It answers with the cells that
     // it has, so all others are 0.
-    for (const { pending } of structuresOf(this.#deps.view)) pending.forgetAllSaid();
+    for (const { pending } of structuresOf(this.#deps.view)) pending.forgetServerValues();
     this.#asked = new Set();
     this.fetchNew(send);
     return [{ kind: 'welcomed', welcome: undefined }];
@@ -45,7 +44,7 @@ export class SeedExchange implements Exchange {
     const structure = structureOf(view, Number(seed));
     if (structure === undefined) return [];
     eachCell(view, cells, (cell, probability) => {
-      structure.pending.hear(cell, probability, nowMs);
+      structure.pending.recordServerValue(cell, probability, nowMs);
       structure.overwrite(cell, probability, nowMs);
     });
     return [{ kind: 'snapshot' }, { kind: 'synced' }];
@@ -85,11 +84,11 @@ export class SeedExchange implements Exchange {
     };
     for (let index = 0; index < unsent.count; index += 1) {
       const cell = unsent.cells[index] ?? 0;
-      const said = pending.saidProbability(cell);
-      const next = unsent.applied(cell, said);
-      const amount = next - said;
+      const known = pending.serverProbability(cell);
+      const next = unsent.applied(cell, known);
+      const amount = next - known;
       if (amount === 0) continue;
-      pending.hear(cell, next, nowMs); // the expected next value of the server, for what we send before it arrives
+      pending.recordServerValue(cell, next, nowMs); // the expected next value of the server, for what we send before it arrives
       deltas.rows[deltas.count] = Math.floor(cell / view.columns);
       deltas.columns[deltas.count] = cell % view.columns;
       deltas.amounts[deltas.count] = amount;

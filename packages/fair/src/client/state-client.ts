@@ -15,17 +15,24 @@ import {
   unreachable,
 } from '@syncline/kernel';
 import type { SyncRequest, SyncResponse, Welcome } from '../wire/sync-messages.js';
-import type { ClientMetrics } from './client-metrics.js';
 import { type ClientEvent, type ClientState, hasStream, nextState } from './client-state.js';
-import { type ClientStatus, type Refusal, refusalOf } from './client-status.js';
-import { ConnectionLog } from './connection-log.js';
+import {
+  type ClientMetrics,
+  type ClientStatus,
+  ConnectionLog,
+  type Refusal,
+  refusalOf,
+} from './client-status.js';
+import {
+  FlushSchedule,
+  OutageGain,
+  type OutageGainOptions,
+  RetryBudget,
+  Wakeups,
+} from './client-timers.js';
 import type { Exchange, ExchangeEvent } from './exchange.js';
 import type { ClientStream, StateTransport } from './fair-remote.js';
-import { FlushSchedule } from './flush-schedule.js';
-import { OutageGain, type OutageGainOptions } from './outage-gain.js';
-import { RetryBudget } from './retry-budget.js';
 import { countPending, hasPending, hasUnsent, type SharedView } from './shared-view.js';
-import { Wakeups } from './wakeups.js';
 
 const BACKOFF = { initialMs: 100, maxMs: 2_000, jitter: 'full' } as const;
 /** People have to fix a configuration, so retrying more often would not help. */
@@ -72,9 +79,9 @@ export class StateClient {
   /** We have ended the stream ourselves. */
   #isEnding = false;
   #attempts = 0;
-  #heardAtMs: number | undefined;
+  #receivedAtMs: number | undefined;
   /** Whether the service has sent anything on this stream. */
-  #hasHeard = false;
+  #hasReceived = false;
   #refusal: Refusal | undefined;
   /** Fires the event that ends a state after a timeout. */
   #stateTimer: Timer | undefined;
@@ -110,7 +117,7 @@ export class StateClient {
 
   /** In sync with the service, as far as it has answered: a silent one may not exist. */
   get isConnected(): boolean {
-    return this.isLive && this.#hasHeard;
+    return this.isLive && this.#hasReceived;
   }
 
   /** Hot: an outcome was folded into what is pending. */
@@ -134,7 +141,7 @@ export class StateClient {
       activeInstances,
       pendingCells: countPending(view),
       msSinceSync:
-        this.#heardAtMs === undefined ? undefined : clock.monotonicMs() - this.#heardAtMs,
+        this.#receivedAtMs === undefined ? undefined : clock.monotonicMs() - this.#receivedAtMs,
       gain: this.gain,
       refused: this.#refusal,
     };
@@ -185,7 +192,7 @@ export class StateClient {
         this.#attempts = 0;
         this.#refusal = undefined;
         this.#answerBudget.end();
-        this.#tellConnected();
+        this.#logConnected();
         this.#flushSoon();
         return;
       case 'refused':
@@ -205,7 +212,7 @@ export class StateClient {
     const { transport, exchange, metrics } = this.#deps;
     if (this.#log.attempt()) metrics.reconnect();
     this.#isFull = false;
-    this.#hasHeard = false;
+    this.#hasReceived = false;
     this.#answerBudget.restart();
     this.#stream = transport.open({
       onMessage: (response) => this.#receive(response),
@@ -220,14 +227,14 @@ export class StateClient {
   };
 
   #receive(response: SyncResponse): void {
-    this.#heardAtMs = this.#deps.clock.monotonicMs();
-    const isFirst = !this.#hasHeard;
-    this.#hasHeard = true;
-    if (isFirst && this.isLive) this.#tellConnected();
+    this.#receivedAtMs = this.#deps.clock.monotonicMs();
+    const isFirst = !this.#hasReceived;
+    this.#hasReceived = true;
+    if (isFirst && this.isLive) this.#logConnected();
     this.#handle(this.#deps.exchange.receive(response, this.#send));
   }
 
-  #tellConnected(): void {
+  #logConnected(): void {
     if (this.isConnected) this.#log.connected(this.status());
   }
 

@@ -3,9 +3,9 @@
 //
 // F13  All stores give the same cells for the same operations, within 10^-12.
 import type { ConformanceCase } from '@syncline/kernel/testing';
-import type { FairStoreSubject } from './fair-store-subject.js';
 import { changeCases } from './store-change-cases.js';
 import { randomCases } from './store-random-cases.js';
+import type { FairStoreSubject } from './store-samples.js';
 import { seedCases } from './store-seed-cases.js';
 
 /** `create` is called once per case, and its result is disposed of afterwards. */

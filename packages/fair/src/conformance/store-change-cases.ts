@@ -3,7 +3,6 @@
 // F13  All stores give the same cells for the same operations.
 import assert from 'node:assert/strict';
 import { fairLimits } from '../limits.js';
-import type { FairStoreSubject } from './fair-store-subject.js';
 import { PlainStore } from './plain-store.js';
 import {
   allNamespaces,
@@ -13,6 +12,7 @@ import {
   type Delta,
   deltasOf,
   exponentialNamespace,
+  type FairStoreSubject,
   linearNamespace,
   listCells,
   SEED,

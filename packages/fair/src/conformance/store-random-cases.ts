@@ -4,7 +4,6 @@ import assert from 'node:assert/strict';
 import { type Random, randomBelow } from '@syncline/kernel';
 import { createSeededRandom } from '@syncline/kernel/testing';
 import type { Namespace } from '../state/fair-store.js';
-import type { FairStoreSubject } from './fair-store-subject.js';
 import { PlainStore } from './plain-store.js';
 import {
   allNamespaces,
@@ -12,6 +11,7 @@ import {
   cellsAt,
   type Delta,
   deltasOf,
+  type FairStoreSubject,
   listCells,
   SEED,
   viewOf,

@@ -116,3 +116,12 @@ export function assertSameCells(
     if (namespace.rule.policy === 'sum') assert.equal(cell.timeMs, wanted.timeMs, `time, ${where}`);
   }
 }
+
+// The subject of the store suite: an empty store and control over its clock, so that runs can be compared.
+
+export interface FairStoreSubject {
+  /** An empty store, as a service would use it. */
+  readonly store: FairStore;
+  /** Lets whole milliseconds pass on the store's own clock; no time passes otherwise. */
+  advanceMs(elapsedMs: number): void | Promise<void>;
+}

@@ -1,12 +1,12 @@
 // Whole seeds: listing, reading and eviction.
 import assert from 'node:assert/strict';
-import type { FairStoreSubject } from './fair-store-subject.js';
 import {
   allNamespaces,
   assertSameCells,
   cellsAt,
   deltasOf,
   exponentialNamespace,
+  type FairStoreSubject,
   linearNamespace,
   SEED,
   sumNamespace,

@@ -1,8 +1,9 @@
 // A run over time, for a chart: what each class of clients was served, beside its fair share. The share is
 // based on the nominal request rates: the actual demand within a few seconds is mostly chance.
-import { maxMinShares, sum } from './fairness.js';
+
 import type { ClientClass, Scenario } from './scenario.js';
 import type { Tally } from './tally.js';
+import { maxMinShares, sum } from './verdict.js';
 
 /** Requests per second, one number per bin. */
 export interface ClassSeries {

@@ -4,8 +4,7 @@
 import { FlowTable } from '../flow-table.js';
 import { MurmurHash } from '../key-hash.js';
 import { type FairTuning, tuneFair } from '../tuning.js';
-import { drawArrivals } from './arrivals.js';
-import { type Gate, openGate, playThrough } from './contest.js';
+import { drawArrivals, type Gate, openGate, playThrough } from './contest.js';
 import { createGoRandomSource, type GoRandom } from './go-random.js';
 import { clientIds, type Scenario } from './scenario.js';
 import { judge, type Verdict } from './verdict.js';

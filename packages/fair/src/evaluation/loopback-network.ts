@@ -1,15 +1,15 @@
-// Streams between clients and a state service in one process, over links that take time and may fail. All of
-// it happens on the evaluation's clock: a run with faults is as repeatable as one without.
-import { type Random, SynclineError } from '@syncline/kernel';
+// Streams between clients and a state service in one process, over links that take time and may fail. Messages are
+// encoded and decoded as over a socket, and all of it happens on the given clock: a run with faults is as repeatable
+// as one without.
+import { type Clock, type Random, SynclineError } from '@syncline/kernel';
 import type {
   ClientStream,
   FairRemote,
   StateStreamListener,
   StateTransport,
 } from '../client/fair-remote.js';
-import type { StateStream, StreamSink } from '../state/stream-sink.js';
+import type { StateStream, StreamSink } from '../state/stream-outbox.js';
 import { decodeSyncResponse, encodeSyncRequest } from '../wire/sync-codec.js';
-import type { ManualClock } from './manual-clock.js';
 
 /** The same in both directions. */
 export interface LinkQuality {
@@ -19,8 +19,36 @@ export interface LinkQuality {
   readonly duplicateRatio: number;
 }
 
+/** Messages arrive at the end of the turn in which they are sent: with a stopped clock, before time moves. */
+const PERFECT_LINK: LinkQuality = { delayMs: 0, lossRatio: 0, duplicateRatio: 0 };
+
+/** A StateService, or what stands for one. */
+export interface LoopbackService {
+  connect(sink: StreamSink): StateStream;
+}
+
+export interface LoopbackRemoteOptions {
+  /** The name that trackers share state under. Left out: the plain contract, without a name. */
+  readonly tracker?: string;
+}
+
+/** A remote in the same process. */
+export function createLoopbackRemote(
+  service: LoopbackService,
+  { tracker = '' }: LoopbackRemoteOptions = {},
+): FairRemote {
+  return {
+    tracker,
+    wire: tracker === '' ? 'seed' : 'named',
+    createTransport: ({ clock, random }) => {
+      const accept = (sink: StreamSink) => service.connect(sink);
+      return new LoopbackNetwork({ clock, random, accept }, PERFECT_LINK).transport();
+    },
+  };
+}
+
 export interface LoopbackDeps {
-  readonly clock: ManualClock;
+  readonly clock: Clock;
   readonly random: Random;
   /** The service. It may be another one after an outage. */
   accept(sink: StreamSink): StateStream;
@@ -38,7 +66,7 @@ export class LoopbackNetwork {
   }
 
   remote(tracker: string): FairRemote {
-    return { tracker, wire: 'named', createTransport: () => this.#transport() };
+    return { tracker, wire: 'named', createTransport: () => this.transport() };
   }
 
   /** Ends all streams, on both sides, and refuses new ones until `restore`. */
@@ -51,7 +79,7 @@ export class LoopbackNetwork {
     this.#isUp = true;
   }
 
-  #transport(): StateTransport {
+  transport(): StateTransport {
     return {
       open: (listener) => this.#open(listener),
       async close() {},
@@ -62,6 +90,7 @@ export class LoopbackNetwork {
     const link = new LoopbackLink({
       listener,
       carry: (deliver) => this.#carry(deliver),
+      later: (deliver) => this.#after(deliver),
       onOver: () => this.#links.delete(link),
     });
     this.#links.add(link);
@@ -70,14 +99,18 @@ export class LoopbackNetwork {
   }
 
   #carry(deliver: () => void): void {
+    const { lossRatio, duplicateRatio } = this.#quality;
     const { random } = this.#deps;
-    if (random.float() < this.#quality.lossRatio) return;
+    if (lossRatio > 0 && random.float() < lossRatio) return;
     this.#after(deliver);
-    if (random.float() < this.#quality.duplicateRatio) this.#after(deliver);
+    if (duplicateRatio > 0 && random.float() < duplicateRatio) this.#after(deliver);
   }
 
   #after(deliver: () => void): void {
-    this.#deps.clock.setTimer(this.#quality.delayMs, deliver);
+    const { clock } = this.#deps;
+    const { delayMs } = this.#quality;
+    if (delayMs === 0) clock.defer(deliver);
+    else clock.setTimer(delayMs, deliver);
   }
 }
 
@@ -85,6 +118,8 @@ interface LinkDeps {
   readonly listener: StateStreamListener;
   /** Delivers a message to the other side once, twice or never. */
   carry(deliver: () => void): void;
+  /** The same, exactly once. */
+  later(deliver: () => void): void;
   onOver(): void;
 }
 
@@ -106,7 +141,7 @@ class LoopbackLink implements ClientStream {
         this.#carry(() => this.#deps.listener.onMessage(decodeSyncResponse(bytes)));
         return true;
       },
-      end: (error) => this.#finish(() => this.#deps.listener.onEnd(error)),
+      end: (error) => this.#deps.later(() => this.#finish(() => this.#deps.listener.onEnd(error))),
     });
   }
 
@@ -135,11 +170,11 @@ class LoopbackLink implements ClientStream {
     });
   }
 
-  #finish(tell: () => void): void {
+  #finish(notify: () => void): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#deps.onOver();
     this.#service?.closed();
-    tell();
+    notify();
   }
 }

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { createEvaluation } from './evaluate.js';
-import { createGoRandomSource } from './go-random.js';
-import { deriveGoTable, fillWords, LAG, stateAfter } from './go-random-table.js';
+import { createGoRandomSource, deriveGoTable, fillWords, LAG, stateAfter } from './go-random.js';
 import { type Scenario, scenarios } from './scenario.js';
 
 describe('F2 the random numbers of Go', () => {

@@ -3,11 +3,17 @@
 //
 // The trial owns time. Between two intervals it moves the clock from request to request; at the end of
 // each it waits until the fleet has shared, while the clock stands still. So it does not matter how long
-// sockets take; they only affect the order in which a service hears from two instances.
+// sockets take; they only affect the order in which a service receives messages of two instances.
 import { randomBelow } from '@syncline/kernel';
 import { createSeededRandom, type SeededRandom } from '@syncline/kernel/testing';
-import { type Arrival, drawArrivals } from './arrivals.js';
-import { Contest, type Gate, openGate, playThrough } from './contest.js';
+import {
+  type Arrival,
+  Contest,
+  drawArrivals,
+  type Gate,
+  openGate,
+  playThrough,
+} from './contest.js';
 import type { Fleet, FleetSettings, OpenFleet } from './fleet.js';
 import { ManualClock } from './manual-clock.js';
 import type { Scenario } from './scenario.js';

@@ -2,7 +2,6 @@
 //
 // A client's share is its part of the available capacity under max-min division. Over a whole run that hides a
 // client that got nothing for a minute and was compensated later; the windowed index does not.
-import { jainIndex, maxMinShares, sum } from './fairness.js';
 import type { ClientClass } from './scenario.js';
 import type { Tally, Usage } from './tally.js';
 
@@ -20,7 +19,7 @@ export interface Verdict {
   readonly used: number;
   /** The lowest of the clients' successes over entitlement. */
   readonly worst: number;
-  /** Requests admitted in vain, for each that was served. */
+  /** Requests that were admitted and failed, per request that was served. */
   readonly failuresPerSuccess: number;
   /** By how much the index of the 30 s after a rotation is below that of the rest, if known. */
   readonly rotationDip?: number;
@@ -124,4 +123,30 @@ function windowedJain(tally: Tally): number {
 function ratiosOf({ wants, gains }: Usage, available: number): number[] {
   const shares = maxMinShares(Math.min(available, sum(wants)), wants);
   return shares.flatMap((share, client) => (share > 0 ? [(gains[client] ?? 0) / share] : []));
+}
+
+// How fair a division was: what each client got, divided by what it was entitled to.
+
+/** Max-min: no one gets more than they want, and the rest is shared by the others. */
+export function maxMinShares(amount: number, wants: readonly number[]): number[] {
+  const shares = new Array<number>(wants.length).fill(0);
+  const poorestFirst = wants
+    .map((want, index) => ({ want, index }))
+    .sort((left, right) => left.want - right.want);
+  let left = amount;
+  for (const [rank, { want, index }] of poorestFirst.entries()) {
+    const share = Math.min(want, left / (wants.length - rank));
+    shares[index] = share;
+    left -= share;
+  }
+  return shares;
+}
+
+/** Jain's index: 1 when all are equal, 1/n when one has everything. */
+function jainIndex(values: readonly number[]): number {
+  return sum(values) ** 2 / (values.length * sum(values.map((value) => value * value)));
+}
+
+export function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
 }

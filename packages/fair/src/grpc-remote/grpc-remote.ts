@@ -4,9 +4,8 @@
 // Invalid options are reported here, at construction: later there would be no one to report them to.
 import { checkGrpcTarget, type GrpcTargetOptions, type GrpcTls } from '@syncline/protocol/grpc';
 import type { FairRemote } from '../client/fair-remote.js';
-import { fairLimits } from '../limits.js';
-import { DEFAULT_LABEL } from '../state/tracker-labels.js';
-import { refuseUnless } from '../tuning.js';
+import { checkTrackerName } from '../state/state-options.js';
+import { type OptionNames, refuseUnknown, refuseUnless } from '../tuning.js';
 import { GrpcTransport } from './grpc-transport.js';
 
 export interface GrpcRemoteOptions extends GrpcTargetOptions {
@@ -22,21 +21,24 @@ export interface GrpcRemoteOptions extends GrpcTargetOptions {
 /** PEM texts. */
 export type GrpcRemoteTls = GrpcTls;
 
-const NAME = new RegExp(`^[A-Za-z0-9._@-]{1,${fairLimits.nameLengthMax.value}}$`);
+const REMOTE_OPTIONS: OptionNames<GrpcRemoteOptions> = {
+  address: true,
+  tls: true,
+  token: true,
+  tracker: true,
+  wire: true,
+};
 
 /** The option `remote` of a tracker. Throws `invalid-argument`, with `details.field`. */
 export function grpcRemote(options: GrpcRemoteOptions): FairRemote {
+  refuseUnknown(options, 'grpcRemote', REMOTE_OPTIONS);
   const { tracker = '', wire = 'named' } = options;
   const target = checkGrpcTarget('the fair tracker', options);
   refuseUnless(wire === 'named' || wire === 'seed', 'wire', {
     value: wire,
     wanted: "'named' or 'seed'",
   });
-  if (wire === 'named')
-    refuseUnless(NAME.test(tracker) && tracker !== DEFAULT_LABEL, 'tracker', {
-      value: tracker,
-      wanted: `1 to ${fairLimits.nameLengthMax.value} letters, digits or ._@-, and not ${DEFAULT_LABEL}`,
-    });
+  if (wire === 'named') checkTrackerName(tracker);
   else
     refuseUnless(tracker === '', 'tracker', {
       value: tracker,

@@ -3,12 +3,11 @@
 // did not wait for is ignored.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FairTracker } from '../fair-tracker.js';
-import { isOwnRejection, markOwnRejection } from '../own-rejection.js';
+import { isOwnRejection, markOwnRejection, outcomeOfHttp } from '../outcome.js';
 import { addressKey } from './address-key.js';
 import { FairGate } from './fair-gate.js';
 import { type FairRejection, problemAnswer, rejectionOf } from './http-rejection.js';
 import type { HttpMiddlewareOptions } from './middleware-options.js';
-import { outcomeOfHttp } from './status-outcome.js';
 
 type Exchange<Request, Response> = readonly [request: Request, response: Response];
 type Next = (error?: unknown) => void;

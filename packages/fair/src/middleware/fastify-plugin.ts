@@ -4,13 +4,11 @@
 import type { Logger } from '@syncline/kernel';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { FairTracker } from '../fair-tracker.js';
-import { isOwnRejection, markOwnRejection } from '../own-rejection.js';
+import { isOwnRejection, markOwnRejection, outcomeOfHttp } from '../outcome.js';
 import { addressKey } from './address-key.js';
-import type { Admission } from './admission.js';
-import { FairGate, type RouteOverrides } from './fair-gate.js';
+import { type Admission, FairGate, type RouteOverrides } from './fair-gate.js';
 import { type FairRejection, problemAnswer, rejectionOf } from './http-rejection.js';
 import type { HttpMiddlewareOptions } from './middleware-options.js';
-import { outcomeOfHttp } from './status-outcome.js';
 
 type Asked = readonly [request: FastifyRequest];
 type Answered = readonly [request: FastifyRequest, reply: FastifyReply];

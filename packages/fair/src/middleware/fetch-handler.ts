@@ -4,13 +4,11 @@
 // default key: `keyGenerator` is required. The outcome is determined when the handler has answered; the
 // progress of a streamed body is not visible here. A request whose signal is aborted by then is ignored.
 import type { FairTracker } from '../fair-tracker.js';
-import { classifySettled } from '../outcome.js';
-import { isOwnRejection, markOwnRejection } from '../own-rejection.js';
+import { classifySettled, isOwnRejection, markOwnRejection, outcomeOfHttp } from '../outcome.js';
 import { refuseUnless } from '../tuning.js';
 import { FairGate } from './fair-gate.js';
 import { type FairRejection, problemAnswer, rejectionOf } from './http-rejection.js';
 import type { HttpMiddlewareOptions, KeyGenerator } from './middleware-options.js';
-import { outcomeOfHttp } from './status-outcome.js';
 
 /** `Rest` is what the server passes beside the request: an environment, a context, connection info. */
 export type FetchHandler<Rest extends readonly unknown[]> = (

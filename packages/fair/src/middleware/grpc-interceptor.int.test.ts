@@ -19,7 +19,7 @@ import type { FairTracker } from '../fair-tracker.js';
 import { createFairTracker } from '../tracker.js';
 import type { FairTrackerOptions } from '../tracker-options.js';
 import { type FairInterceptorOptions, fairServerInterceptor } from './grpc-interceptor.js';
-import { encodeRetryStatus } from './retry-info.js';
+import { encodeRetryStatus } from './grpc-rejection.js';
 
 const DEADLINE = { timeout: 60_000 };
 const random = { ...createSystemRandom(), float: () => 0.99 };

@@ -12,13 +12,11 @@ import {
 } from '@grpc/grpc-js';
 import type { Decision } from '../decision.js';
 import type { FairTracker } from '../fair-tracker.js';
-import { isOwnRejection, markOwnRejection } from '../own-rejection.js';
+import { isOwnRejection, markOwnRejection, outcomeOfGrpc } from '../outcome.js';
 import { addressKey } from './address-key.js';
-import type { Admission } from './admission.js';
-import { FairGate } from './fair-gate.js';
+import { type Admission, FairGate } from './fair-gate.js';
 import { type GrpcStatus, statusOfThrown, throttledStatus } from './grpc-rejection.js';
 import type { MiddlewareOptions } from './middleware-options.js';
-import { outcomeOfGrpc } from './status-outcome.js';
 
 /** A call as the options' functions see it, before its messages. */
 export interface GrpcRequest {

@@ -2,9 +2,9 @@
 // threw.
 import { Metadata, type StatusObject, status } from '@grpc/grpc-js';
 import { SynclineError } from '@syncline/kernel';
+import { WireWriter } from '@syncline/kernel/wire';
 import { type GrpcFailure, grpcFailureOf } from '@syncline/protocol';
 import type { Decision } from '../decision.js';
-import { encodeRetryStatus } from './retry-info.js';
 
 /** What ends a call; the metadata are its trailers. */
 export type GrpcStatus = Pick<StatusObject, 'code' | 'details'> & {
@@ -38,4 +38,36 @@ function statusOfFailure(failure: GrpcFailure): GrpcStatus & { readonly metadata
   const metadata = new Metadata();
   for (const [name, value] of Object.entries(failure.metadata)) metadata.set(name, value);
   return { code: failure.code, details: failure.details, metadata };
+}
+
+// `google.rpc.Status` with one `google.rpc.RetryInfo`, as bytes for the trailer `grpc-status-details-bin`.
+// Clients in any language can read the delay from it. Five fields do not need a protobuf library:
+//
+//   Status    { int32 code = 1; string message = 2; repeated Any details = 3; }
+//   Any       { string type_url = 1; bytes value = 2; }
+//   RetryInfo { Duration retry_delay = 1; }      Duration { int64 seconds = 1; int32 nanos = 2; }
+
+const RETRY_INFO_URL = 'type.googleapis.com/google.rpc.RetryInfo';
+const NANOS_PER_MS = 1_000_000;
+
+export interface RetryStatus {
+  readonly code: number;
+  readonly message: string;
+  readonly retryAfterMs: number;
+}
+
+export function encodeRetryStatus({ code, message, retryAfterMs }: RetryStatus): Buffer {
+  const writer = new WireWriter();
+  writer.uint(1, code);
+  writer.text(2, message);
+  const any = writer.begin(3);
+  writer.text(1, RETRY_INFO_URL);
+  const retryInfo = writer.begin(2);
+  const delay = writer.begin(1);
+  writer.uint(1, Math.floor(retryAfterMs / 1000));
+  writer.uint(2, (retryAfterMs % 1000) * NANOS_PER_MS);
+  writer.end(delay);
+  writer.end(retryInfo);
+  writer.end(any);
+  return writer.copy();
 }

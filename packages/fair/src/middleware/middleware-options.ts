@@ -6,7 +6,7 @@
 import type { Logger } from '@syncline/kernel';
 import type { FlowKey } from '../flow-key.js';
 import type { Outcome } from '../outcome.js';
-import { refuseUnless } from '../tuning.js';
+import { refuseUnknown, refuseUnless } from '../tuning.js';
 
 type MaybePromise<T> = T | Promise<T>;
 
@@ -49,11 +49,29 @@ export interface HttpMiddlewareOptions<
   readonly standardHeaders?: boolean;
 }
 
+/** Of any middleware; the last four are for Fastify, and its own. */
+const NAMES = {
+  keyGenerator: true,
+  cost: true,
+  skip: true,
+  classifyOutcome: true,
+  handler: true,
+  logger: true,
+  statusCode: true,
+  standardHeaders: true,
+  unavailableIsFailure: true,
+  tracker: true,
+  prefix: true,
+  logLevel: true,
+  logSerializers: true,
+} as const;
+
 const FUNCTIONS = ['keyGenerator', 'skip', 'classifyOutcome', 'handler'] as const;
 
 /** Reports at construction what would otherwise fail on each request in plain JavaScript. */
 export function checkMiddlewareOptions(options: object): void {
   const given = options as Readonly<Record<string, unknown>>;
+  refuseUnknown(options, 'the middleware', NAMES);
   for (const field of FUNCTIONS) {
     const value = given[field];
     const isFunction = value === undefined || typeof value === 'function';

@@ -1,6 +1,6 @@
 import { BinaryReader } from '@bufbuild/protobuf/wire';
 import { expect, test } from 'vitest';
-import { encodeRetryStatus } from './retry-info.js';
+import { encodeRetryStatus } from './grpc-rejection.js';
 
 /** Field numbers with their values, as any protobuf library would read them. */
 function fieldsOf(bytes: Uint8Array): Map<number, number | Uint8Array> {

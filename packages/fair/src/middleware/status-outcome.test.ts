@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { outcomeOfGrpc, outcomeOfHttp } from './status-outcome.js';
+import { outcomeOfGrpc, outcomeOfHttp } from '../outcome.js';
 
 test.each([
   [100, 'ignore'],

@@ -14,7 +14,7 @@
 // Above the limit on clients the longest idle ones are forgotten, but none that may still send its last change
 // again (F5).
 // Arguments and answers are MessagePack: one call into C instead of one per number.
-import { defineScript } from './redis-script.js';
+import { defineScript } from './redis-connection.js';
 
 /**
  * KEYS  1 meta, 2 rows, 3 clients, then the hash of each row, in the order of `places`

@@ -4,10 +4,9 @@
 // composition is exact. A message above 500 becomes parts; the script remembers how many of them it
 // has applied, so that repeating the message repeats none. Parts depend only on the message: another replica
 // that receives it again makes the same ones.
-import type { CellDeltas, Cells } from '../cells.js';
-import { composeFolds } from '../fold.js';
+import { type CellDeltas, type Cells, composeFolds } from '../cells.js';
 import { fairLimits } from '../limits.js';
-import { packIds, packNumbers } from './message-pack.js';
+import { packIds, packNumbers } from './seed-change.js';
 
 /** Larger amounts end at a bound anyway, and their sum stays finite. */
 const AMOUNT_MAX = 2;

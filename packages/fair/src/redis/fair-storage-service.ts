@@ -12,17 +12,24 @@ import {
 import type { Decay } from '../decay.js';
 import { fairLimits } from '../limits.js';
 import type { Namespace } from '../state/fair-store.js';
+import { checkTrackerName } from '../state/state-options.js';
+import { refuseUnknown, refuseUnless } from '../tuning.js';
 import { warningLogger } from '../warning-logger.js';
-import { PendingUpdates } from './pending-updates.js';
-import { ReceivedBuckets } from './received-buckets.js';
-import { checkTrackerName } from './redis-client.js';
 import {
   createRedisFairStore,
   type RedisFairStore,
   type RedisFairStoreDeps,
   type RedisFairStoreOptions,
 } from './redis-fair-store.js';
-import { bucketsOf, checkUpdates, type RespBucket, type Update } from './storage-buckets.js';
+import {
+  bucketsOf,
+  checkUpdates,
+  closedError,
+  PendingUpdates,
+  ReceivedBuckets,
+  type RespBucket,
+  type Update,
+} from './storage-buckets.js';
 
 export interface FairStorageService extends AsyncDisposable {
   /** Starts fetching all cells of a seed; joins a fetch that is in flight. */
@@ -44,6 +51,16 @@ export type FairStorageOptions = RedisFairStoreOptions & {
   readonly cellsMax?: number;
 };
 
+const STORAGE_OPTIONS = {
+  url: true,
+  client: true,
+  fanOut: true,
+  pollIntervalMs: true,
+  retryBudgetMs: true,
+  tracker: true,
+  windowMs: true,
+  cellsMax: true,
+} as const;
 const CELLS_MAX = 6_000;
 const RETRY_BUDGET_MS = 5_000;
 /** The seeds of a tracker: two that are written, and the next. */
@@ -65,13 +82,12 @@ export function createFairStorageService(
     metrics: given.metrics ?? silentMetrics,
   };
   const { tracker, windowMs = 300_000 } = options;
+  refuseUnknown(options, 'createFairStorageService', STORAGE_OPTIONS);
   const { windowMsMin, windowMsMax } = fairLimits;
-  if (!(windowMs >= windowMsMin.value && windowMs <= windowMsMax.value))
-    throw new SynclineError(
-      'invalid-argument',
-      `windowMs is ${windowMs}; it must be ${windowMsMin.value} to ${windowMsMax.value}`,
-      { details: { field: 'windowMs' } },
-    );
+  refuseUnless(windowMs >= windowMsMin.value && windowMs <= windowMsMax.value, 'windowMs', {
+    value: windowMs,
+    wanted: `${windowMsMin.value} to ${windowMsMax.value}`,
+  });
   if (tracker !== undefined) checkTrackerName(tracker.name);
   const namespace: Namespace = {
     name: tracker?.name ?? '',
@@ -238,8 +254,4 @@ async function allCommitted(results: readonly Promise<void>[]): Promise<void> {
   const { code, retryable, details } = error;
   const message = 'part of the update was committed, or may have been, and part was not';
   throw new SynclineError(code, message, { retryable, details, outcome: 'unknown', cause: error });
-}
-
-function closedError(): SynclineError {
-  return new SynclineError('closed', 'the storage service was closed');
 }

@@ -9,8 +9,8 @@ import { expect, test } from 'vitest';
 import { createMemoryFairStore } from '../state/memory-fair-store.js';
 import { StateService } from '../state/state-service.js';
 import { CONFIG } from '../testing/service-rig.js';
-import { InProcessStream } from './in-process-stream.js';
 import type { RedisFairStore } from './redis-fair-store.js';
+import { InProcessStream } from './redis-remote.js';
 
 test('a stream that ends before its hello is delivered leaves nothing at the service', async () => {
   const clock = createSystemClock();

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { MessagePackReader, packIds, packNumbers } from './message-pack.js';
+import { MessagePackReader, packIds, packNumbers } from './seed-change.js';
 
 test('numbers are read back as the same doubles', () => {
   fc.assert(

@@ -1,7 +1,7 @@
 // All changes of a namespace made by others, in order per seed, for one watcher. Uses `pubsub`, or polls the
 // counters at an interval (`poll`) if that is configured or Redis does not allow pub/sub.
 import type { Metrics, Timer } from '@syncline/kernel';
-import { type Cells, createCells } from '../cells.js';
+import { type Cells, NO_CELLS } from '../cells.js';
 import type { FairMetricName } from '../metrics-list.js';
 import type { Applied, Namespace } from '../state/fair-store.js';
 import type { RedisDeps } from './redis-connection.js';
@@ -21,9 +21,11 @@ export interface NamespaceFeedDeps extends RedisDeps {
   /** Runs tasks of a seed one at a time. */
   inTurn<T>(seed: bigint, task: () => Promise<T>): Promise<T>;
   /** Counters of the seeds that exist. */
-  readCounters(): Promise<ReadonlyMap<bigint, { readonly n: number; readonly life: string }>>;
+  readCounters(): Promise<
+    ReadonlyMap<bigint, { readonly n: number; readonly incarnation: string }>
+  >;
   /** The keys of a seed were lost: `restart`, unless everything is read anyway. */
-  onNewLife(seed: bigint): void;
+  onNewIncarnation(seed: bigint): void;
 }
 
 export interface NamespaceFeedOptions {
@@ -37,7 +39,7 @@ export class NamespaceFeed {
   readonly #options: NamespaceFeedOptions;
   readonly #feeds = new Map<bigint, SeedFeed>();
   /** Seeds whose repair is due and has not begun. */
-  readonly #mending = new Set<bigint>();
+  readonly #repairing = new Set<bigint>();
   /** Seeds that started over: the next read replaces everything delivered so far. */
   readonly #restarted = new Set<bigint>();
   readonly #subscription: { close(): void } | undefined;
@@ -63,43 +65,49 @@ export class NamespaceFeed {
 
   /** Our own change: `deliver` is called once all earlier ones were delivered. */
   answered(seed: bigint, change: SeedChange, deliver: (isIncluded: boolean) => void): void {
-    this.#feed(seed).offer({ n: change.n, life: change.life, isAnswer: true, deliver });
+    this.#feed(seed).offer({
+      n: change.n,
+      incarnation: change.incarnation,
+      isAnswer: true,
+      deliver,
+    });
   }
 
   /** The whole seed, for a waiting caller who reads it with `readSeed`. */
   read(seed: bigint, readSeed: () => Promise<SeedReading>): Promise<Cells> {
     return this.#deps.inTurn(seed, async () => {
       const feed = this.#feed(seed);
-      const { n, life, cells } = await this.#reading(seed, feed, readSeed);
-      if (life === '') return cells;
+      const { n, incarnation, cells } = await this.#reading(seed, feed, readSeed);
+      if (incarnation === '') return cells;
       return await new Promise((resolve) => {
-        const deliver = (isIncluded: boolean) => resolve(isIncluded ? createCells(0) : cells);
-        feed.snapshot({ n, life, isAnswer: true, deliver });
+        const deliver = (isIncluded: boolean) => resolve(isIncluded ? NO_CELLS : cells);
+        feed.snapshot({ n, incarnation, isAnswer: true, deliver });
       });
     });
   }
 
   /** Reads the seed and delivers all of it as a change. */
-  mend(seed: bigint): Promise<void> {
+  repair(seed: bigint): Promise<void> {
     return this.#deps.inTurn(seed, async () => {
-      this.#mending.delete(seed);
+      this.#repairing.delete(seed);
       if (this.#isClosed) return;
       const feed = this.#feed(seed);
-      const lifeBefore = feed.life;
+      const incarnationBefore = feed.incarnation;
       const readSeed = () => this.#deps.readSeed(seed);
-      const { n, life, cells } = await this.#reading(seed, feed, readSeed);
+      const { n, incarnation, cells } = await this.#reading(seed, feed, readSeed);
       const startsOver = this.#restarted.delete(seed);
-      const deliver = () => this.#tell(seed, cells, startsOver);
-      if (life !== '') feed.snapshot({ n, life, isAnswer: false, deliver });
+      const deliver = () => this.#notify(seed, cells, startsOver);
+      if (incarnation !== '') feed.snapshot({ n, incarnation, isAnswer: false, deliver });
       else if (startsOver) deliver();
-      else if (lifeBefore !== undefined && feed.life === lifeBefore) this.#lost(seed);
+      else if (incarnationBefore !== undefined && feed.incarnation === incarnationBefore)
+        this.#lost(seed);
     });
   }
 
   /** It had expired or was removed: what was delivered is void. */
   restart(seed: bigint): Promise<void> {
     this.#restarted.add(seed);
-    return this.#tryMend(seed);
+    return this.#tryRepair(seed);
   }
 
   /** The seed is gone permanently. */
@@ -133,9 +141,9 @@ export class NamespaceFeed {
         clock: this.#deps.clock,
         onGap: (kind) => {
           if (kind === 'missed') this.#deps.metrics.add('syncline_fair_redis_gaps_total');
-          void this.#tryMend(seed);
+          void this.#tryRepair(seed);
         },
-        onNewLife: () => this.#deps.onNewLife(seed),
+        onNewIncarnation: () => this.#deps.onNewIncarnation(seed),
       },
       this.#isLive,
     );
@@ -153,7 +161,7 @@ export class NamespaceFeed {
     let hasCells = false;
     try {
       const reading = await readSeed();
-      hasCells = reading.life !== '';
+      hasCells = reading.incarnation !== '';
       return reading;
     } finally {
       if (!hasCells) this.#endReading(seed, feed);
@@ -163,13 +171,13 @@ export class NamespaceFeed {
   /** A seed without any change needs no feed. */
   #endReading(seed: bigint, feed: SeedFeed): void {
     feed.endReading();
-    if (feed.life === undefined && this.#feeds.get(seed) === feed) this.#dropFeed(seed);
+    if (feed.incarnation === undefined && this.#feeds.get(seed) === feed) this.#dropFeed(seed);
   }
 
   /** Its keys are gone: changes waiting for an earlier one would wait forever. */
   #lost(seed: bigint): void {
     this.#dropFeed(seed);
-    this.#deps.onNewLife(seed);
+    this.#deps.onNewIncarnation(seed);
   }
 
   #onMessage(channel: string, message: Buffer): void {
@@ -181,9 +189,9 @@ export class NamespaceFeed {
     if (change === undefined || change.origin === this.#deps.origin) return;
     const delivery: Delivery = {
       n: change.n,
-      life: change.life,
+      incarnation: change.incarnation,
       isAnswer: false,
-      deliver: () => this.#tell(seed, change.cells),
+      deliver: () => this.#notify(seed, change.cells),
     };
     this.#feed(seed).offer(delivery);
   }
@@ -200,7 +208,7 @@ export class NamespaceFeed {
     }
   }
 
-  #tell(seed: bigint, cells: Cells, startsOver = false): void {
+  #notify(seed: bigint, cells: Cells, startsOver = false): void {
     if (!this.#isClosed) this.#options.onChange({ result: 'applied', seed, cells, startsOver });
   }
 
@@ -210,11 +218,11 @@ export class NamespaceFeed {
   }
 
   /** Again if the seed is being read: that read may have started too early. */
-  async #tryMend(seed: bigint): Promise<void> {
-    if (this.#mending.has(seed)) return;
-    this.#mending.add(seed);
+  async #tryRepair(seed: bigint): Promise<void> {
+    if (this.#repairing.has(seed)) return;
+    this.#repairing.add(seed);
     try {
-      await this.mend(seed);
+      await this.repair(seed);
     } catch (thrown) {
       // Redis is unreachable. The feed retries, or is read when pub/sub is back.
       const error = thrown instanceof Error ? thrown.message : String(thrown);
@@ -242,9 +250,9 @@ export class NamespaceFeed {
   async #poll(): Promise<void> {
     try {
       const counters = await this.#deps.readCounters();
-      for (const [seed, { n, life }] of counters) {
+      for (const [seed, { n, incarnation }] of counters) {
         const feed = this.#feeds.get(seed);
-        if (feed?.lastN !== n || feed.life !== life) await this.#tryMend(seed);
+        if (feed?.lastN !== n || feed.incarnation !== incarnation) await this.#tryRepair(seed);
       }
     } catch (thrown) {
       const error = thrown instanceof Error ? thrown.message : String(thrown);

@@ -8,22 +8,18 @@ export interface ReachabilityDeps {
   probe(): void;
 }
 
-export interface ReachabilityOptions {
-  readonly lostAfterMs: number;
-  readonly probeIntervalMs: number;
-}
+const LOST_AFTER_MS = 1_000;
+const PROBE_INTERVAL_MS = 200;
 
 export class Reachability {
   readonly #deps: ReachabilityDeps;
-  readonly #options: ReachabilityOptions;
   readonly #listeners = new Set<(isReachable: boolean) => void>();
   #failingSinceMs: number | undefined;
   #isLost = false;
   #timer: Timer | undefined;
 
-  constructor(deps: ReachabilityDeps, options: ReachabilityOptions) {
+  constructor(deps: ReachabilityDeps) {
     this.#deps = deps;
-    this.#options = options;
   }
 
   get isLost(): boolean {
@@ -41,22 +37,20 @@ export class Reachability {
     this.#timer = undefined;
     if (!this.#isLost) return;
     this.#isLost = false;
-    this.#tell(true);
+    this.#notify(true);
   }
 
   failed(): void {
     const { clock } = this.#deps;
     this.#failingSinceMs ??= clock.monotonicMs();
-    this.#timer ??= clock.setTimer(this.#options.probeIntervalMs, () => this.#check(), {
-      unref: true,
-    });
+    this.#timer ??= clock.setTimer(PROBE_INTERVAL_MS, () => this.#check(), { unref: true });
   }
 
   /** The stored state is gone: for holders of a copy, this is like losing Redis and getting it back. */
   stateLost(): void {
     if (this.#isLost) return;
-    this.#tell(false);
-    this.#tell(true);
+    this.#notify(false);
+    this.#notify(true);
   }
 
   close(): void {
@@ -68,15 +62,15 @@ export class Reachability {
     this.#timer = undefined;
     if (this.#failingSinceMs === undefined) return;
     const failingMs = this.#deps.clock.monotonicMs() - this.#failingSinceMs;
-    if (failingMs >= this.#options.lostAfterMs && !this.#isLost) {
+    if (failingMs >= LOST_AFTER_MS && !this.#isLost) {
       this.#isLost = true;
-      this.#tell(false);
+      this.#notify(false);
     }
     this.failed();
     this.#deps.probe();
   }
 
-  #tell(isReachable: boolean): void {
+  #notify(isReachable: boolean): void {
     for (const listener of [...this.#listeners]) listener(isReachable);
   }
 }

@@ -5,8 +5,6 @@
 import { backoffMs, type Random, SynclineError } from '@syncline/kernel';
 import { Redis, type RedisOptions } from 'ioredis';
 import { fairLimits } from '../limits.js';
-import { DEFAULT_LABEL } from '../state/tracker-labels.js';
-import { refuseUnless } from '../tuning.js';
 
 /** Settings that must not be changed. */
 export type RedisSettings = Omit<RedisOptions, 'replyMapping'>;
@@ -50,16 +48,6 @@ export function checkSource(source: RedisSource): void {
     'the address of Redis must begin with redis:// or rediss://, as in redis://127.0.0.1:6379. It is not shown here, since it may contain a password.',
     { details: { field: 'url' } },
   );
-}
-
-const NAME = new RegExp(`^[A-Za-z0-9._@-]{1,${fairLimits.nameLengthMax.value}}$`);
-
-/** Throws `invalid-argument`: a name is part of keys and of patterns. */
-export function checkTrackerName(tracker: string): void {
-  refuseUnless(NAME.test(tracker) && tracker !== DEFAULT_LABEL, 'tracker', {
-    value: tracker,
-    wanted: `1 to ${fairLimits.nameLengthMax.value} letters, digits or ._@-, and not ${DEFAULT_LABEL}`,
-  });
 }
 
 /** Refused by Redis itself, so nothing was applied. */

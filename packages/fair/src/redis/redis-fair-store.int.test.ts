@@ -7,9 +7,8 @@ import {
 import { type RedisServer, startRedis } from '@syncline/testkit';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import type { FairStoreSubject } from '../conformance/fair-store-subject.js';
 import { fairStoreSuite } from '../conformance/fair-store-suite.js';
-import { allNamespaces } from '../conformance/store-samples.js';
+import { allNamespaces, type FairStoreSubject } from '../conformance/store-samples.js';
 import { createRedisFairStore } from './redis-fair-store.js';
 
 let redis: RedisServer;

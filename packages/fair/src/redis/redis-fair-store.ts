@@ -7,30 +7,19 @@
 // F5   Within an epoch no delta is applied twice, whatever is cut off and resent.
 // F13  All stores give the same cells for the same operations.
 import { assert } from '@syncline/kernel';
-import { type CellDeltas, type Cells, createCells } from '../cells.js';
+import { type CellDeltas, type Cells, copyColumns, createCells, NO_CELLS } from '../cells.js';
 import type { Applied, ChangeId, FairStore, Namespace, SeedInfo } from '../state/fair-store.js';
 import { type ChangePart, partsOfDeltas, partsOfView } from './change-batch.js';
 import { NamespaceFeed } from './namespace-feed.js';
 import type { RedisSource } from './redis-client.js';
-import { RedisConnection, type RedisDeps } from './redis-connection.js';
+import { type Answer, RedisConnection, type RedisDeps, text } from './redis-connection.js';
 import { trackerKeys } from './redis-keys.js';
-import { text } from './redis-reply.js';
-import { defineScript } from './redis-script.js';
 import { RedisSubscriber } from './redis-subscriber.js';
-import type { Answer } from './repeated-call.js';
 import { ScriptCalls } from './script-calls.js';
 import type { SeedChange } from './seed-change.js';
 import { readSeed, type SeedReading, visibleCells } from './seed-reader.js';
 import { SeedRegister } from './seed-register.js';
-import { SharedEpochs, timeToLiveMs } from './shared-epochs.js';
-
-/** KEYS 1 active; ARGV 1 seed, 2 time to live in ms. Longer numbers are larger. */
-const raiseScript = defineScript(`
-local known = redis.call('GET', KEYS[1]) or ''
-if #known < #ARGV[1] or (#known == #ARGV[1] and known < ARGV[1]) then
-  redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-end
-`);
+import { SharedEpochs } from './shared-epochs.js';
 
 export type RedisFairStoreOptions = RedisSource & {
   /** How changes by others arrive. Default `pubsub`; `poll` checks every `pollIntervalMs`. */
@@ -49,8 +38,6 @@ export interface RedisFairStoreDeps extends RedisDeps {
 export interface RedisFairStore extends FairStore {
   readonly shared: SharedEpochs;
   watch(namespace: Namespace, onChange: (change: Applied) => void): { close(): void };
-  /** Publishes which seed we write now. It never goes back. */
-  raiseActiveSeed(namespace: Namespace, seed: bigint): Promise<void>;
   /** The newest window that any instance writes; undefined if there is none. */
   activeSeed(namespace: Namespace): Promise<bigint | undefined>;
   /** Wall time of Redis, in ms since 1970. */
@@ -126,7 +113,7 @@ class SeedsInRedis implements RedisFairStore {
   }
 
   async seeds(namespace: Namespace): Promise<readonly SeedInfo[]> {
-    await this.shared.learn(namespace);
+    await this.shared.loadEpoch(namespace);
     const { value } = await this.#calls.repeated(() => this.#register.infos(namespace));
     return value;
   }
@@ -147,7 +134,7 @@ class SeedsInRedis implements RedisFairStore {
         readSeed: (seed) => this.#read(namespace, seed),
         inTurn: (seed, task) => this.#calls.inTurn(namespace, seed, task),
         readCounters: () => this.#register.counters(namespace),
-        onNewLife: (seed) => void this.#keysStartedOver(namespace, seed),
+        onNewIncarnation: (seed) => void this.#keysStartedOver(namespace, seed),
       },
       { namespace, pollIntervalMs, onChange },
     );
@@ -158,12 +145,6 @@ class SeedsInRedis implements RedisFairStore {
         if (this.#feeds.get(namespace.name) === feed) this.#feeds.delete(namespace.name);
       },
     };
-  }
-
-  async raiseActiveSeed(namespace: Namespace, seed: bigint): Promise<void> {
-    const { active } = trackerKeys(namespace);
-    const args = [String(seed), timeToLiveMs(namespace)];
-    await this.#calls.repeated(() => this.#connection.script(raiseScript, [active], args));
   }
 
   async activeSeed(namespace: Namespace): Promise<bigint | undefined> {
@@ -190,7 +171,7 @@ class SeedsInRedis implements RedisFairStore {
     parts: readonly ChangePart[],
     id: ChangeId | undefined,
   ): Promise<Applied> {
-    if (parts.length === 0) return { result: 'applied', seed, cells: createCells(0) };
+    if (parts.length === 0) return { result: 'applied', seed, cells: NO_CELLS };
     this.#ownSeq += 1;
     const ownId = { clientId: this.#origin, seq: this.#ownSeq };
     const answers = await this.#calls.inTurn(namespace, seed, async () => {
@@ -201,10 +182,10 @@ class SeedsInRedis implements RedisFairStore {
       }
       return all;
     });
-    return await this.#handOut(namespace, seed, answers);
+    return await this.#deliverAnswers(namespace, seed, answers);
   }
 
-  async #handOut(
+  async #deliverAnswers(
     namespace: Namespace,
     seed: bigint,
     answers: readonly Answer<SeedChange>[],
@@ -213,20 +194,20 @@ class SeedsInRedis implements RedisFairStore {
     const isSeen = ({ value }: Answer<SeedChange>) => value.origin === 'duplicate';
     const isDuplicate = answers.every((answer) => isSeen(answer) && !answer.wasRepeated);
     const result = isDuplicate ? 'duplicate' : 'applied';
-    const cells = isDuplicate ? createCells(0) : joinCells(answers.map(({ value }) => value.cells));
+    const cells = isDuplicate ? NO_CELLS : joinCells(answers.map(({ value }) => value.cells));
     if (feed === undefined) return { result, seed, cells };
     const isWhole = answers.length === 1 && !answers.some(isSeen);
     const [first] = answers;
     if (isWhole && first !== undefined) {
       return new Promise((resolve) =>
         feed.answered(seed, first.value, (isIncluded) =>
-          resolve({ result, seed, cells: isIncluded ? createCells(0) : cells }),
+          resolve({ result, seed, cells: isIncluded ? NO_CELLS : cells }),
         ),
       );
     }
     // The numbers of some changes are unknown, or others came in between: read what is stored now.
-    await feed.mend(seed);
-    return { result, seed, cells: createCells(0) };
+    await feed.repair(seed);
+    return { result, seed, cells: NO_CELLS };
   }
 
   #read(namespace: Namespace, seed: bigint): Promise<SeedReading> {
@@ -254,8 +235,7 @@ function joinCells(all: readonly Cells[]): Cells {
   if (all.length === 1 && only !== undefined) return only;
   const joined = createCells(all.reduce((sum, { count }) => sum + count, 0));
   for (const cells of all) {
-    for (const column of ['rows', 'columns', 'probabilities', 'timesMs'] as const)
-      joined[column].set(cells[column].subarray(0, cells.count), joined.count);
+    copyColumns<Cells>(cells, joined, joined.count);
     joined.count += cells.count;
   }
   return joined;

@@ -256,15 +256,15 @@ test('keys are those of the contract, and live for three windows', async () => {
 test('listeners are notified when Redis is lost for a second, and when it is back', async () => {
   const store = openStore();
   await change(store, 0.25);
-  const heard: boolean[] = [];
-  store.shared.onReachable((isReachable) => heard.push(isReachable));
+  const received: boolean[] = [];
+  store.shared.onReachable((isReachable) => received.push(isReachable));
   redis.freeze();
   const outcome = change(store, 0.25, 1).catch((error: unknown) => error);
-  await vi.waitFor(() => expect(heard).toEqual([false]), WAIT);
+  await vi.waitFor(() => expect(received).toEqual([false]), WAIT);
   expect(await outcome).toMatchObject({ name: 'SynclineError', outcome: 'unknown' });
   await expect(change(store, 0.25, 2)).rejects.toMatchObject({ outcome: 'not-applied' });
   redis.thaw();
-  await vi.waitFor(() => expect(heard).toEqual([false, true]), WAIT);
+  await vi.waitFor(() => expect(received).toEqual([false, true]), WAIT);
   const repeated = await change(store, 0.25, 1); // whether it was applied or not: once
   expect(['applied', 'duplicate']).toContain(repeated.result);
   expect((await cellsAt(store, namespace, SEED))[0]?.probability).toBe(0.5);

@@ -57,14 +57,14 @@ function startReplica() {
 /** A client that sends a hello and records what it receives. */
 function connect(service: StateService, clientId: string) {
   const cells = new Map<string, number>();
-  const heard = { epoch: 0, ackedSeq: 0, instances: 0 };
+  const received = { epoch: 0, ackedSeq: 0, instances: 0 };
   let sent = Promise.resolve();
   const stream = service.connect({
     write(message) {
       const response = decodeSyncResponse(message);
-      heard.epoch = response.welcome?.epoch ?? heard.epoch;
-      heard.ackedSeq = Math.max(heard.ackedSeq, response.ackedSeq);
-      if (response.activeInstances > 0) heard.instances = response.activeInstances;
+      received.epoch = response.welcome?.epoch ?? received.epoch;
+      received.ackedSeq = Math.max(received.ackedSeq, response.ackedSeq);
+      if (response.activeInstances > 0) received.instances = response.activeInstances;
       for (const { row, column, probability } of listCells(response.cells))
         cells.set(`${row}/${column}`, probability);
       return true;
@@ -78,13 +78,13 @@ function connect(service: StateService, clientId: string) {
   void send({ kind: 'hello', tracker: 'api', clientId, config, lastEpoch: 0 });
   return {
     cells,
-    heard,
+    received,
     change: (seq: number, amount: number) =>
       send({
         kind: 'delta-update',
         seed,
         seq,
-        epoch: heard.epoch,
+        epoch: received.epoch,
         deltas: deltasOf({ row: 1, column: 7, amount }),
       }),
     /** Asks for all cells, as a tracker does; changes follow. */
@@ -99,16 +99,16 @@ test('F5 a change that a client resends to another replica is applied once', asy
   const watcher = first.connect('watcher');
   await watcher.request();
   const before = first.connect('mover');
-  await vi.waitFor(() => expect(before.heard.epoch).toBeGreaterThan(0), WAIT);
+  await vi.waitFor(() => expect(before.received.epoch).toBeGreaterThan(0), WAIT);
   await before.change(1, 0.25);
   before.leave();
   const after = second.connect('mover');
-  await vi.waitFor(() => expect(after.heard.epoch).toBe(before.heard.epoch), WAIT);
+  await vi.waitFor(() => expect(after.received.epoch).toBe(before.received.epoch), WAIT);
   await after.change(1, 0.25);
-  await vi.waitFor(() => expect(after.heard.ackedSeq).toBe(1), WAIT);
+  await vi.waitFor(() => expect(after.received.ackedSeq).toBe(1), WAIT);
   await after.change(2, 0.25);
   await vi.waitFor(() => {
-    expect(after.heard.ackedSeq).toBe(2);
+    expect(after.received.ackedSeq).toBe(2);
     expect(after.cells.get('1/7')).toBe(0.5);
     expect(watcher.cells.get('1/7')).toBe(0.5);
   }, WAIT);
@@ -119,20 +119,20 @@ test('clients of both replicas count, and end with the same cells', async () => 
   await using second = startReplica();
   const clients = [first.connect('one'), second.connect('two')];
   await vi.waitFor(() => {
-    for (const { heard } of clients) expect(heard.epoch).toBeGreaterThan(0);
+    for (const { received } of clients) expect(received.epoch).toBeGreaterThan(0);
   }, WAIT);
   const changes = clients.flatMap(({ change }, index) =>
     Array.from({ length: 60 }, (_, round) => change(round + 1, (round % 3) - 0.9 + index / 7)),
   );
   await Promise.all(changes);
   await vi.waitFor(() => {
-    for (const { heard } of clients) expect(heard.ackedSeq).toBe(60);
+    for (const { received } of clients) expect(received.ackedSeq).toBe(60);
     expect(clients[0]?.cells.get('1/7')).toBe(clients[1]?.cells.get('1/7'));
   }, WAIT);
   await vi.waitFor(() => {
-    for (const { heard } of clients) expect(heard.instances).toBe(2);
+    for (const { received } of clients) expect(received.instances).toBe(2);
   }, WAIT);
   // Sooner than one that died, which counts for 15 s.
   clients[1]?.leave();
-  await vi.waitFor(() => expect(clients[0]?.heard.instances).toBe(1), WAIT);
+  await vi.waitFor(() => expect(clients[0]?.received.instances).toBe(1), WAIT);
 });

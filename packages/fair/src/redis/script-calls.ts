@@ -7,12 +7,17 @@ import { fairLimits } from '../limits.js';
 import type { ChangeId, Namespace } from '../state/fair-store.js';
 import { applyScript } from './apply-script.js';
 import type { ChangePart } from './change-batch.js';
-import { DefaultRoom } from './default-room.js';
-import type { RedisArgument, RedisConnection, RedisDeps } from './redis-connection.js';
+import {
+  type Answer,
+  asUnknown,
+  type RedisArgument,
+  type RedisConnection,
+  type RedisDeps,
+  repeatedCall,
+} from './redis-connection.js';
 import { seedKeys } from './redis-keys.js';
-import { type Answer, repeatedCall } from './repeated-call.js';
 import { readSeedChange, type SeedChange } from './seed-change.js';
-import type { SeedRegister } from './seed-register.js';
+import { DefaultRoom, type SeedRegister } from './seed-register.js';
 import { timeToLiveMs } from './shared-epochs.js';
 
 export interface ScriptCallsDeps extends RedisDeps {
@@ -64,14 +69,15 @@ export class ScriptCalls {
   async apply(call: ScriptCall): Promise<Answer<SeedChange>> {
     const { clock, metrics } = this.#deps;
     const startMs = clock.monotonicMs();
-    const answer = await this.repeated(() => this.#attempt(call));
+    const answer = await this.repeated(() => this.#attempt(call), call.part > 1);
     const tookMs = clock.monotonicMs() - startMs;
     metrics.observe('syncline_fair_redis_update_seconds', tookMs / 1_000);
     return answer;
   }
 
-  repeated<T>(attempt: () => Promise<T>): Promise<Answer<T>> {
-    return repeatedCall(this.#deps, this.#options.retryBudgetMs, attempt);
+  repeated<T>(attempt: () => Promise<T>, wasBegun = false): Promise<Answer<T>> {
+    const { retryBudgetMs: budgetMs } = this.#options;
+    return repeatedCall(this.#deps, { budgetMs, wasBegun }, attempt);
   }
 
   async #attempt(call: ScriptCall): Promise<SeedChange> {
@@ -83,8 +89,12 @@ export class ScriptCalls {
       namespace.name === ''
         ? await this.#room.take(call.changes.cellsCount, (room) => this.#send(call, room))
         : await this.#send(call, '');
-    if (change.n === 1) await register.list(namespace, seed);
-    if (!isListed) await register.keepRows(namespace, seed);
+    try {
+      if (change.n === 1) await register.list(namespace, seed);
+      if (!isListed) await register.keepRows(namespace, seed);
+    } catch (thrown) {
+      throw asUnknown(SynclineError.from(thrown)); // the change itself was applied
+    }
     return change;
   }
 

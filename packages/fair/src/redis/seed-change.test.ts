@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { listCells } from '../conformance/store-samples.js';
-import { packIds, packNumbers } from './message-pack.js';
-import { readSeedChange } from './seed-change.js';
+import { packIds, packNumbers, readSeedChange } from './seed-change.js';
 
 const text = (value: string) => Buffer.from([0xa0 | value.length, ...Buffer.from(value)]);
 
@@ -19,12 +18,12 @@ const changeOf = (places: readonly number[], values: readonly number[]) =>
 const shape = { levels: 3, columns: 50 };
 
 test('a change names its cells, row by row', () => {
-  const { origin, n, life, cells } = readSeedChange(
+  const { origin, n, incarnation, cells } = readSeedChange(
     changeOf([0, 2, 4, 5, 2, 1, 49], [0, 0.5, 1]),
     false,
     shape,
   );
-  expect({ origin, n, life }).toEqual({ origin: 'o', n: 3, life: 'a' });
+  expect({ origin, n, incarnation }).toEqual({ origin: 'o', n: 3, incarnation: 'a' });
   expect(listCells(cells)).toEqual([
     { row: 0, column: 4, probability: 0, timeMs: 7 },
     { row: 0, column: 5, probability: 0.5, timeMs: 7 },

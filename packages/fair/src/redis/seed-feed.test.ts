@@ -26,24 +26,27 @@ function createRig(isOrdered = true) {
     {
       clock,
       onGap: (kind) => log.push(`gap ${kind}`),
-      onNewLife: () => log.push('new life'),
+      onNewIncarnation: () => log.push('new incarnation'),
     },
     isOrdered,
   );
-  const delivery = (n: number, name: string, isAnswer: boolean, life = 'a'): Delivery => ({
+  const delivery = (n: number, name: string, isAnswer: boolean, incarnation = 'a'): Delivery => ({
     n,
-    life,
+    incarnation,
     isAnswer,
     deliver: (isIncluded) => log.push(isIncluded ? `${name}${n} included` : `${name}${n}`),
   });
   return {
     log,
-    publish: (n: number, life?: string) => feed.offer(delivery(n, 'published', false, life)),
-    answer: (n: number, life?: string) => feed.offer(delivery(n, 'answer', true, life)),
+    publish: (n: number, incarnation?: string) =>
+      feed.offer(delivery(n, 'published', false, incarnation)),
+    answer: (n: number, incarnation?: string) =>
+      feed.offer(delivery(n, 'answer', true, incarnation)),
     beginReading: () => feed.beginReading(),
     endReading: () => feed.endReading(),
     /** Of a reading that has begun. */
-    arrives: (n: number, life?: string) => feed.snapshot(delivery(n, 'all', false, life)),
+    arrives: (n: number, incarnation?: string) =>
+      feed.snapshot(delivery(n, 'all', false, incarnation)),
     snapshot(n: number) {
       feed.beginReading();
       feed.snapshot(delivery(n, 'all', false));
@@ -127,10 +130,10 @@ test('F60 a reading of keys that were lost while it was made is not delivered', 
   rig.beginReading();
   rig.publish(1, 'b');
   rig.arrives(1);
-  expect(rig.log).toEqual(['published1', 'new life']);
+  expect(rig.log).toEqual(['published1', 'new incarnation']);
   rig.beginReading();
   rig.arrives(1, 'b');
-  expect(rig.log).toEqual(['published1', 'new life', 'all1']);
+  expect(rig.log).toEqual(['published1', 'new incarnation', 'all1']);
 });
 
 test('F60 a failed read releases what it held back, and is repeated', () => {
@@ -192,7 +195,7 @@ test('F14 keys that were lost begin a new count, and nothing of it is delivered 
   rig.publish(2);
   rig.answer(1, 'b');
   rig.publish(2, 'b');
-  expect(rig.log).toEqual(['published1', 'published2', 'new life']);
+  expect(rig.log).toEqual(['published1', 'published2', 'new incarnation']);
   rig.beginReading();
   rig.arrives(1, 'b');
   rig.turn();
@@ -206,7 +209,7 @@ test('F14 nor is the reading that has met the loss, or an answer while there are
   rig.beginReading();
   rig.arrives(4, 'b');
   rig.answer(5, 'b');
-  expect(rig.log).toEqual(['answer1', 'new life']);
+  expect(rig.log).toEqual(['answer1', 'new incarnation']);
   rig.beginReading();
   rig.arrives(5, 'b');
   rig.turn();
@@ -219,7 +222,7 @@ test('a new incarnation without further changes is read after a while', () => {
   rig.turn();
   rig.answer(1, 'b');
   rig.fireTimers();
-  expect(rig.log).toEqual(['answer1', 'new life', 'gap missed']);
+  expect(rig.log).toEqual(['answer1', 'new incarnation', 'gap missed']);
   rig.beginReading();
   rig.arrives(1, 'b');
   rig.turn();

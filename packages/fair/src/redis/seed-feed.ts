@@ -20,7 +20,7 @@ import { fairLimits } from '../limits.js';
 
 export interface Delivery {
   readonly n: number;
-  readonly life: string;
+  readonly incarnation: string;
   /** It resolves a promise. */
   readonly isAnswer: boolean;
   /** `isIncluded`: a newer read of the whole seed was already delivered. */
@@ -32,22 +32,22 @@ export interface SeedFeedDeps {
   /** Something is missing: read the seed, from `beginReading` to `snapshot` or `endReading`. */
   onGap(kind: 'first' | 'missed'): void;
   /** The keys of this seed were lost and have started over. */
-  onNewLife(): void;
+  onNewIncarnation(): void;
 }
 
 export class SeedFeed {
   readonly #deps: SeedFeedDeps;
   readonly #held = new Map<number, Delivery>();
   readonly #outgoing: (() => void)[] = [];
-  #life: string | undefined;
+  #incarnation: string | undefined;
   #lastN: number | undefined;
   #isOrdered: boolean;
   #isPaused = false;
   #isClosed = false;
   /** During a read: the incarnation when it began. */
-  #reading: { readonly life: string | undefined } | undefined;
+  #reading: { readonly incarnation: string | undefined } | undefined;
   /** A new incarnation was found, and its seed not read since. */
-  #isNewLife = false;
+  #isNewIncarnation = false;
   /** A read returned nothing; another one is due. */
   #mustRead = false;
   #gapTimer: Timer | undefined;
@@ -62,13 +62,14 @@ export class SeedFeed {
     return this.#lastN;
   }
 
-  get life(): string | undefined {
-    return this.#life;
+  get incarnation(): string | undefined {
+    return this.#incarnation;
   }
 
   offer(delivery: Delivery): void {
-    if (this.#life !== undefined && this.#life !== delivery.life) this.#startOver();
-    this.#life = delivery.life;
+    if (this.#incarnation !== undefined && this.#incarnation !== delivery.incarnation)
+      this.#startOver();
+    this.#incarnation = delivery.incarnation;
     if (delivery.n === 1) this.#lastN ??= 0;
     if (this.#lastN !== undefined && delivery.n <= this.#lastN) {
       if (delivery.isAnswer) this.#send(delivery, true);
@@ -78,33 +79,36 @@ export class SeedFeed {
     this.#held.set(delivery.n, delivery);
     this.#settle();
     if (!isFirst || this.#held.size === 0 || this.#reading !== undefined) return;
-    if (!this.#isNewLife) this.#deps.onGap('first');
+    if (!this.#isNewIncarnation) this.#deps.onGap('first');
   }
 
   /** The seed is about to be read. One read at a time: of two the older could arrive last. */
   beginReading(): void {
     this.#stopWaiting();
-    this.#reading = { life: this.#life };
+    this.#reading = { incarnation: this.#incarnation };
   }
 
   /** The result of the read: the whole seed as of change `n`, or a little later. */
   snapshot(snapshot: Delivery): void {
-    const isOutdated = this.#life !== this.#reading?.life && this.#life !== snapshot.life;
+    const isOutdated =
+      this.#incarnation !== this.#reading?.incarnation &&
+      this.#incarnation !== snapshot.incarnation;
     if (isOutdated) {
       if (snapshot.isAnswer) this.#send(snapshot, true);
       this.endReading();
       return;
     }
-    const meetsNewLife = this.#life !== undefined && this.#life !== snapshot.life;
-    if (meetsNewLife) this.#startOver();
-    this.#life = snapshot.life;
-    if (meetsNewLife && !snapshot.isAnswer) {
+    const isNewIncarnation =
+      this.#incarnation !== undefined && this.#incarnation !== snapshot.incarnation;
+    if (isNewIncarnation) this.#startOver();
+    this.#incarnation = snapshot.incarnation;
+    if (isNewIncarnation && !snapshot.isAnswer) {
       this.endReading();
       return;
     }
     this.#lastN = snapshot.n;
     this.#reading = undefined;
-    this.#isNewLife = false;
+    this.#isNewIncarnation = false;
     this.#mustRead = false;
     this.#send(snapshot, false);
     for (const [n, delivery] of this.#held) {
@@ -137,13 +141,13 @@ export class SeedFeed {
   #startOver(): void {
     this.#release();
     this.#lastN = undefined;
-    this.#isNewLife = true;
-    this.#deps.onNewLife();
+    this.#isNewIncarnation = true;
+    this.#deps.onNewIncarnation();
   }
 
   /** Delivers what may be delivered now, and waits for what is missing. */
   #settle(): void {
-    if (this.#reading === undefined && !this.#isNewLife) {
+    if (this.#reading === undefined && !this.#isNewIncarnation) {
       if (this.#isOrdered && !this.#isClosed) this.#deliverHeld();
       else this.#release();
     }

@@ -107,13 +107,13 @@ test('counters overwritten by others start over', async () => {
   const apply = (seq: number) =>
     store.applyDelta(namespace, SEED, oneCell, { clientId: 'one', seq });
   await apply(1);
-  const life = await rig.admin.hget(`${start}meta`, 'e');
+  const incarnation = await rig.admin.hget(`${start}meta`, 'e');
   const bad = { n: 'zzz', t: 'nan', m: '-', 'c:one': '1e999' };
   await rig.admin.hset(`${start}meta`, bad);
   expect((await apply(2)).result).toBe('applied');
   const meta = await rig.admin.hgetall(`${start}meta`);
   expect(meta).toMatchObject({ n: '1', m: '0', 'c:one': '2' });
-  expect(meta['e']).not.toBe(life);
+  expect(meta['e']).not.toBe(incarnation);
   expect(Number(meta['t'])).toBeGreaterThan(1_700_000_000_000);
   expect(await store.seeds(namespace)).toMatchObject([{ seed: SEED, cellsCount: 1 }]);
 });

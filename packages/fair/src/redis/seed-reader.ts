@@ -5,14 +5,12 @@
 // the counter before its first slice. Later slices may be newer, which is harmless: those changes are delivered
 // after it.
 import { SynclineError } from '@syncline/kernel';
-import { type Cells, createCells } from '../cells.js';
+import { type Cells, createCells, NO_CELLS } from '../cells.js';
 import { decayed } from '../decay.js';
 import { fairLimits } from '../limits.js';
 import type { Namespace } from '../state/fair-store.js';
-import type { RedisConnection } from './redis-connection.js';
+import { defineScript, list, type RedisConnection, text, texts } from './redis-connection.js';
 import { type SeedKeys, seedKeys } from './redis-keys.js';
-import { list, text, texts } from './redis-reply.js';
-import { defineScript } from './redis-script.js';
 import { isPlace } from './seed-change.js';
 
 /**
@@ -37,7 +35,7 @@ const VISIBLE_MIN = 1e-6;
 export interface SeedReading {
   readonly n: number;
   /** '' if the seed does not exist. */
-  readonly life: string;
+  readonly incarnation: string;
   /** Every cell that was ever touched, including those at 0. */
   readonly cells: Cells;
 }
@@ -54,9 +52,9 @@ export async function readSeed(
   seed: bigint,
 ): Promise<SeedReading> {
   const keys = seedKeys(namespace, seed);
-  const [n, life = ''] = texts(await deps.connection.call('HMGET', [keys.meta, 'n', 'e']));
-  if (life === '') return { n: 0, life, cells: createCells(0) };
-  const reader = new RowsReader(deps, { ...namespace, keys, life });
+  const [n, incarnation = ''] = texts(await deps.connection.call('HMGET', [keys.meta, 'n', 'e']));
+  if (incarnation === '') return { n: 0, incarnation, cells: NO_CELLS };
+  const reader = new RowsReader(deps, { ...namespace, keys, incarnation });
   const { value: count } = fairLimits.redisCellsPerReadMax;
   let cursor = '0';
   do {
@@ -65,7 +63,7 @@ export async function readSeed(
     cursor = text(next) ?? '0';
     await reader.read(texts(rows).map((row) => row ?? ''));
   } while (cursor !== '0');
-  return { n: Number(n ?? 0), life, cells: reader.cells() };
+  return { n: Number(n ?? 0), incarnation, cells: reader.cells() };
 }
 
 export function visibleCells(namespace: Namespace, cells: Cells): Cells {
@@ -88,7 +86,7 @@ interface Row {
 
 interface SeedToRead extends Pick<Namespace, 'rule' | 'shape'> {
   readonly keys: SeedKeys;
-  readonly life: string;
+  readonly incarnation: string;
 }
 
 class RowsReader {
@@ -137,14 +135,14 @@ class RowsReader {
 
   async #slice(rows: readonly string[], from: string) {
     const { connection, nowMs } = this.#deps;
-    const { keys, life } = this.#seed;
+    const { keys, incarnation } = this.#seed;
     const { value: count } = fairLimits.redisCellsPerReadMax;
     const names = [keys.meta, ...rows.slice(0, count).map((row) => keys.row(row))];
     // A cell has two fields.
     const reply = await connection.script(readSliceScript, names, [from, 2 * count]);
     const [meta, time, cursor, entries] = list(reply);
     const [lifeNow, lastMs] = texts(meta);
-    if (lifeNow !== life)
+    if (lifeNow !== incarnation)
       throw new SynclineError('unavailable', 'a seed started over in Redis while it was read');
     const [seconds, micros] = texts(time).map(Number);
     const redisMs = (seconds ?? 0) * 1000 + Math.floor((micros ?? 0) / 1000);

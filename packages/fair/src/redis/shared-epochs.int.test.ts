@@ -38,9 +38,9 @@ afterAll(() => rig[Symbol.asyncDispose]());
 async function openStore() {
   const store = rig.openStore();
   await store.seeds(namespace); // connected
-  const heard: boolean[] = [];
-  store.shared.onReachable((isReachable) => heard.push(isReachable));
-  return { store, heard };
+  const received: boolean[] = [];
+  store.shared.onReachable((isReachable) => received.push(isReachable));
+  return { store, received };
 }
 
 const change = async (store: RedisFairStore, column: number) =>
@@ -79,34 +79,34 @@ test('an epoch and configuration written by others are overwritten', async () =>
 });
 
 test('a hello that finds another epoch reports that everything was lost, whichever comes first', async () => {
-  const { store, heard } = await openStore();
+  const { store, received } = await openStore();
   await store.shared.greet(namespace, config);
   await rig.admin.flushall();
   const { epoch } = await store.shared.greet(namespace, config);
-  expect(heard).toEqual([false, true]);
+  expect(received).toEqual([false, true]);
   expect(await store.shared.greet(namespace, config)).toEqual({ epoch });
   await store.shared.keepAlive(namespace, ['one']);
-  expect(heard).toEqual([false, true]);
+  expect(received).toEqual([false, true]);
 });
 
 test('F60 a default seed that expired and started over is delivered whole, and nothing else is lost', async () => {
-  const [{ store, heard }, other] = [await openStore(), await openStore()];
-  const told: Applied[] = [];
-  store.watch(sumNamespace, (applied) => told.push(applied));
+  const [{ store, received }, other] = [await openStore(), await openStore()];
+  const changes: Applied[] = [];
+  store.watch(sumNamespace, (applied) => changes.push(applied));
   await change(store, 1);
   await vi.waitFor(async () => expect(await rig.admin.pubsub('NUMPAT')).toBe(1), WAIT);
   for (const key of await rig.admin.keys('v1:{42}:*')) await rig.admin.del(key); // as Redis does in time
   await change(other.store, 2);
-  await vi.waitFor(() => expect(told.some(({ startsOver }) => startsOver)).toBe(true), WAIT);
-  expect(told.filter(({ startsOver }) => startsOver).map(cellsOf)).toEqual([[2]]);
-  expect(heard).toEqual([]);
+  await vi.waitFor(() => expect(changes.some(({ startsOver }) => startsOver)).toBe(true), WAIT);
+  expect(changes.filter(({ startsOver }) => startsOver).map(cellsOf)).toEqual([[2]]);
+  expect(received).toEqual([]);
 });
 
 test('FLUSHALL loses the default namespace too, once', async () => {
-  const { store, heard } = await openStore();
+  const { store, received } = await openStore();
   store.watch(sumNamespace, () => {});
   await change(store, 1);
   await rig.admin.flushall();
   await change(store, 1);
-  await vi.waitFor(() => expect(heard).toEqual([false, true]), WAIT);
+  await vi.waitFor(() => expect(received).toEqual([false, true]), WAIT);
 });

@@ -9,14 +9,20 @@
 // old that it may have expired. The default namespace has an epoch too, created when its first seed is listed.
 import { type Random, SynclineError } from '@syncline/kernel';
 import { fairLimits } from '../limits.js';
-import { configConflict } from '../state/config-conflict.js';
 import type { Namespace, SharedTrackers } from '../state/fair-store.js';
+import { BOUND_FIELDS, configConflict } from '../state/hello-checks.js';
 import type { WireTrackerConfig } from '../wire/sync-messages.js';
-import type { RedisArgument, RedisConnection, RedisDeps } from './redis-connection.js';
+import {
+  defineScript,
+  type RedisArgument,
+  type RedisConnection,
+  type RedisDeps,
+  type RedisScript,
+  repeatedCall,
+  text,
+  texts,
+} from './redis-connection.js';
 import { trackerKeys } from './redis-keys.js';
-import { text, texts } from './redis-reply.js';
-import { defineScript, type RedisScript } from './redis-script.js';
-import { repeatedCall } from './repeated-call.js';
 
 /**
  * KEYS 1 epoch, 2 config; ARGV 1 an epoch, 2 our config, 3 time to live in ms. Answers the epoch, or '' and the
@@ -80,7 +86,7 @@ export class SharedEpochs implements SharedTrackers {
       const args = [drawEpoch(this.#deps.random), ours, timeToLiveMs(namespace)];
       const [epoch = '', bound = ''] = texts(await this.#script(greetScript, keys, args));
       if (epoch !== '') {
-        this.saw(namespace, epoch);
+        this.noteEpoch(namespace, epoch);
         return { epoch: Number(epoch) };
       }
       checkConfig(namespace.name, bound, ours);
@@ -102,7 +108,7 @@ export class SharedEpochs implements SharedTrackers {
       ],
     );
     const [count, current] = texts(reply);
-    this.saw(namespace, current ?? '');
+    this.noteEpoch(namespace, current ?? '');
     return Number(count);
   }
 
@@ -119,19 +125,19 @@ export class SharedEpochs implements SharedTrackers {
     const isKnown = this.#epochs.has(namespace.name);
     const epoch = await this.#read(namespace);
     if (epoch === undefined) return true; // Redis is unreachable; its state is read again afterwards
-    if (isKnown) return this.saw(namespace, epoch);
+    if (isKnown) return this.noteEpoch(namespace, epoch);
     this.#deps.connection.reachability.stateLost();
     return true;
   }
 
   /** Reads the epoch of a namespace whose seeds we are about to read, so that a change is noticed later. */
-  async learn(namespace: Namespace): Promise<void> {
+  async loadEpoch(namespace: Namespace): Promise<void> {
     const epoch = await this.#read(namespace);
-    if (epoch !== undefined && epoch !== '') this.saw(namespace, epoch);
+    if (epoch !== undefined && epoch !== '') this.noteEpoch(namespace, epoch);
   }
 
   /** Takes the current epoch in Redis, '' for none. True if it means that everything was lost. */
-  saw(namespace: Namespace, epoch: string): boolean {
+  noteEpoch(namespace: Namespace, epoch: string): boolean {
     const { clock, connection, logger } = this.#deps;
     const nowMs = clock.monotonicMs();
     const known = this.#epochs.get(namespace.name);
@@ -169,7 +175,8 @@ export class SharedEpochs implements SharedTrackers {
     args: readonly RedisArgument[],
   ): Promise<unknown> {
     const attempt = () => this.#deps.connection.script(script, keys, args);
-    return (await repeatedCall(this.#deps, this.#options.retryBudgetMs, attempt)).value;
+    const { retryBudgetMs: budgetMs } = this.#options;
+    return (await repeatedCall(this.#deps, { budgetMs }, attempt)).value;
   }
 }
 
@@ -182,21 +189,13 @@ export function timeToLiveMs({ windowMs }: Namespace): number {
   return 3 * windowMs;
 }
 
-/**
- * Settings that must be the same everywhere. Increment and decrement may differ, because tuning is rolled out
- * in stages.
- */
+/** Settings that must be the same everywhere, in a fixed order. */
 function formatConfig(config: WireTrackerConfig): string {
-  const { levels, columns, policy, ratePerSecond, windowMs, hash, keyCheck } = config;
-  return JSON.stringify({
-    levels,
-    columns,
-    policy,
-    rate_per_second: ratePerSecond,
-    window_ms: windowMs,
-    hash,
-    key_check: keyCheck.toString(16),
+  const fields = Object.entries(BOUND_FIELDS).map(([field, key]) => {
+    const value = config[key];
+    return [field, typeof value === 'bigint' ? value.toString(16) : value];
   });
+  return JSON.stringify(Object.fromEntries(fields));
 }
 
 function checkConfig(tracker: string, bound: string, ours: string): void {

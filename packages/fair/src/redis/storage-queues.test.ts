@@ -1,7 +1,6 @@
 // The queues to Redis and to `recv` are bounded, even if neither is served.
 import { expect, test } from 'vitest';
-import { PendingUpdates } from './pending-updates.js';
-import { ReceivedBuckets } from './received-buckets.js';
+import { PendingUpdates, ReceivedBuckets } from './storage-buckets.js';
 
 const delta = { rowId: 0, colId: 3, deltaProb: 0.25, lastUpdateTimeMs: 1 };
 const bucket = { rowId: 0, colId: 3, prob: 0.25, lastUpdateTimeMs: 1 };

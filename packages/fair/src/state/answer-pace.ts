@@ -26,8 +26,8 @@ export class AnswerPace {
   }
 
   /** Calls back once, in a turn that has capacity left. */
-  wait(outbox: StreamOutbox, goOn: () => void): void {
-    this.#waiting.set(outbox, goOn);
+  wait(outbox: StreamOutbox, proceed: () => void): void {
+    this.#waiting.set(outbox, proceed);
     this.#schedule();
   }
 
@@ -44,10 +44,10 @@ export class AnswerPace {
   #turn(): void {
     this.#isScheduled = false;
     this.#bytesLeft = fairLimits.answerBytesPerTurn.value;
-    for (const [outbox, goOn] of this.#waiting) {
+    for (const [outbox, proceed] of this.#waiting) {
       if (!this.isOpen) break;
       this.#waiting.delete(outbox);
-      goOn();
+      proceed();
     }
     if (this.#waiting.size > 0) this.#schedule();
   }

@@ -10,10 +10,9 @@ import type { AnswerPace } from './answer-pace.js';
 import { type Delivered, deliverRound, encodeRound, takeParts } from './broadcast-round.js';
 import { type CatchUpSource, catchUp } from './catch-up.js';
 import type { Applied, Namespace } from './fair-store.js';
-import { HeldAcks } from './held-acks.js';
 import type { StoreTimes } from './memory-seed.js';
+import { type SnapshotPage, SnapshotPages } from './response-frames.js';
 import { SeedMirror } from './seed-mirror.js';
-import { type SnapshotPage, SnapshotPages } from './snapshot-pages.js';
 import type { StreamOutbox } from './stream-outbox.js';
 
 /** Requests of a stream for the state of a named seed, within this time, share one answer. */
@@ -266,5 +265,46 @@ export class BroadcastHub implements CatchUpSource {
 
   #count(name: FairMetricName, amount: number): void {
     if (amount > 0) this.#deps.metrics.add(name, amount, this.#labels);
+  }
+}
+
+// Acknowledgements that wait for the round, or the snapshot, whose values include their changes. For a client
+// each one covers everything sent before, so those of a stream are sent in order.
+
+interface HeldAck {
+  readonly outbox: StreamOutbox;
+  readonly seed: bigint;
+  readonly seq: number;
+  /** The last change that must go out before it. */
+  readonly change: number;
+}
+
+class HeldAcks {
+  #held: HeldAck[] = [];
+
+  hold(ack: HeldAck): void {
+    this.#held.push(ack);
+  }
+
+  /** Releases those whose changes all came before this one. */
+  releaseBefore(change: number): void {
+    const held = this.#held;
+    this.#held = [];
+    for (const ack of held) {
+      if (ack.change < change) ack.outbox.oweAck(ack.seq);
+      else this.#held.push(ack);
+    }
+  }
+
+  /** A snapshot includes all changes of its seed; a stream with other pending changes must wait for those. */
+  releaseFor(outbox: StreamOutbox, seed: bigint): void {
+    const own = this.#held.filter((ack) => ack.outbox === outbox);
+    if (own.some((ack) => ack.seed !== seed)) return;
+    for (const { seq } of own) outbox.oweAck(seq);
+    this.#held = this.#held.filter((ack) => ack.outbox !== outbox);
+  }
+
+  forget(outbox: StreamOutbox): void {
+    if (this.#held.length > 0) this.#held = this.#held.filter((ack) => ack.outbox !== outbox);
   }
 }

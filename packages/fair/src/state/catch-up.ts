@@ -4,13 +4,11 @@
 //
 // A snapshot lists every cell and is marked as such; no other message of its seed is sent in between. Cells
 // that change after they were listed are marked as missed, and follow.
-
 import { type Delivered, sendLoneAck } from './broadcast-round.js';
 import type { CellMarks } from './cell-marks.js';
 import type { StoreTimes } from './memory-seed.js';
-import { collectCells, encodeShared, encodeWith } from './response-frames.js';
+import { collectCells, encodeShared, encodeWith, type SnapshotPage } from './response-frames.js';
 import type { SeedMirror } from './seed-mirror.js';
-import type { SnapshotPage } from './snapshot-pages.js';
 import type { OwedSnapshot, StreamOutbox } from './stream-outbox.js';
 
 export interface CatchUpSource {
@@ -89,21 +87,21 @@ function snapshotMessage(
   if (from === 0) source.releaseAcks(outbox, seed);
   if (epoch === 0 && mirror !== undefined) {
     const { bytes, nextSlot } = source.pageOf(mirror, from, times);
-    goOnAt(outbox, snapshot, nextSlot);
+    continueAt(outbox, snapshot, nextSlot);
     return bytes;
   }
   const next = (slot: number) => mirror?.nextListed(slot, times.monotonicMs) ?? -1;
   const collected = mirror && collectCells(mirror, next, from, times);
   const nextSlot = collected?.nextSlot ?? -1;
   const snapshotEnd = nextSlot === -1;
-  goOnAt(outbox, snapshot, nextSlot);
+  continueAt(outbox, snapshot, nextSlot);
   if (epoch === 0) return encodeWith(seed, undefined, {});
   // Changes during a long snapshot are sent after it, together with the acknowledgement.
   const ackedSeq = outbox.owesValues ? 0 : outbox.takeAck();
   return encodeWith(seed, collected?.cells, { epoch, ackedSeq, isSnapshot: true, snapshotEnd });
 }
 
-function goOnAt(outbox: StreamOutbox, snapshot: OwedSnapshot, nextSlot: number): void {
+function continueAt(outbox: StreamOutbox, snapshot: OwedSnapshot, nextSlot: number): void {
   if (nextSlot === -1) outbox.snapshots.shift();
   else snapshot.nextSlot = nextSlot;
 }

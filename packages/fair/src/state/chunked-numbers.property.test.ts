@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { CHUNK_LENGTH, ChunkedNumbers } from './chunked-numbers.js';
+import { CHUNK_LENGTH, ChunkedNumbers } from './cell-grid.js';
 
 const index = fc.oneof(
   fc.nat(10),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { configConflict } from './config-conflict.js';
+import { configConflict } from './hello-checks.js';
 
 test('policies and hashes have their names, whether they come as numbers or as text', () => {
   const { message, code, details } = configConflict('api', 'policy', { there: 2, here: 1 });

@@ -8,14 +8,12 @@ import { SynclineError, type Timer } from '@syncline/kernel';
 import { fairLimits } from '../limits.js';
 import type { SyncRequest } from '../wire/sync-messages.js';
 import { BroadcastHub } from './broadcast-hub.js';
-import type { MaybePromise, Namespace } from './fair-store.js';
+import { type MaybePromise, type Namespace, whenDone } from './fair-store.js';
 import { checkDefaultDeltas } from './input-checks.js';
 import { MirrorSource } from './mirror-source.js';
 import { defaultSeedAge, LIVE_WINDOWS, sweepIntervalMs } from './seed-age.js';
-import type { NamespaceDeps, StateSettings } from './state-options.js';
+import { DEFAULT_LABEL, type NamespaceDeps, type StateSettings } from './state-options.js';
 import type { StreamOutbox } from './stream-outbox.js';
-import { DEFAULT_LABEL } from './tracker-labels.js';
-import { whenDone } from './when-done.js';
 
 /** Used after the stored state could not be loaded. */
 const LOAD_AGAIN_MS = 1_000;

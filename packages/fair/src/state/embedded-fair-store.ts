@@ -194,11 +194,7 @@ function putInto(memory: MemoryFairStore, namespace: Namespace, seed: bigint, ce
     return;
   }
   const deltas = createCellDeltas(cells.count);
-  deltas.count = cells.count;
-  deltas.rows.set(cells.rows.subarray(0, cells.count));
-  deltas.columns.set(cells.columns.subarray(0, cells.count));
-  deltas.amounts.set(cells.probabilities.subarray(0, cells.count));
-  deltas.timesMs.set(cells.timesMs.subarray(0, cells.count));
   deltas.highs.fill(1);
-  memory.applyDelta(namespace, seed, deltas);
+  const amounts = cells.probabilities;
+  memory.applyDelta(namespace, seed, { ...deltas, ...cells, amounts });
 }

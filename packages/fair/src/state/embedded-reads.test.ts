@@ -1,7 +1,7 @@
 // Ranges with damaged entries at every place: intact entries are read, damaged ones are named.
 import { createMemoryStorage, type Storage, StorageBatch, SynclineError } from '@syncline/kernel';
 import { expect, test } from 'vitest';
-import { readSound } from './embedded-reads.js';
+import { readSound } from './embedded-records.js';
 
 const text = (value: string) => new TextEncoder().encode(value);
 

@@ -8,13 +8,13 @@ import { type Clock, type Storage, StorageBatch, SynclineError } from '@syncline
 import { type Cells, createCells } from '../cells.js';
 import { decayed } from '../decay.js';
 import { fairLimits } from '../limits.js';
-import { readSound } from './embedded-reads.js';
 import {
   ALL_RECORDS,
   type CellRecord,
   decodeCell,
   decodeNamespace,
   namespaceOfCell,
+  readSound,
 } from './embedded-records.js';
 import type { Namespace } from './fair-store.js';
 import { type DefaultSeedUnit, defaultSeedAge, seedAge } from './seed-age.js';
@@ -33,7 +33,7 @@ export interface RestoreDeps {
 
 export interface Restored {
   readonly namespaces: readonly Namespace[];
-  /** Seeds on disk that are too old to be of use, or for which there is no room. */
+  /** Seeds on disk that are too old to be useful, or for which there is no room. */
   readonly dropped: readonly { readonly namespace: Namespace; readonly seed: bigint }[];
   readonly cellsCount: number;
   /** Entries that were damaged, or are not ours. They have been removed where they could be. */

@@ -83,3 +83,13 @@ export interface SharedTrackers {
   /** Calls back when the store is lost (after 1 s without it) and when it is back. */
   onReachable(listener: (isReachable: boolean) => void): { close(): void };
 }
+
+// Continues with a result: immediately, or later if it is a promise. The memory store answers synchronously,
+// and a delta must not wait for the next microtask.
+
+export function whenDone<T, R>(
+  answer: MaybePromise<T>,
+  proceed: (value: T) => MaybePromise<R>,
+): MaybePromise<R> {
+  return answer instanceof Promise ? answer.then(proceed) : proceed(answer);
+}

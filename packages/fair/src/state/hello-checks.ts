@@ -2,6 +2,8 @@
 //
 // Instances with different shapes, windows or hashes cannot share cells, and mixing them would throttle the
 // wrong callers. The weight of an outcome may differ, so that tuning can be rolled out in stages.
+
+import { SynclineError } from '@syncline/kernel';
 import { fairLimits } from '../limits.js';
 import {
   type Hello,
@@ -9,15 +11,14 @@ import {
   WIRE_POLICY,
   type WireTrackerConfig,
 } from '../wire/sync-messages.js';
-import { configConflict } from './config-conflict.js';
 import type { Namespace } from './fair-store.js';
 import { checkCount, refused, textOfWhole } from './input-checks.js';
-import { DEFAULT_LABEL } from './tracker-labels.js';
+import { DEFAULT_LABEL } from './state-options.js';
 
 const NAME = /^[A-Za-z0-9._@-]+$/;
 
 /** Fields of the contract that must agree, and their option names. */
-const BOUND_FIELDS = {
+export const BOUND_FIELDS = {
   levels: 'levels',
   columns: 'columns',
   policy: 'policy',
@@ -94,4 +95,41 @@ function checkName(field: string, name: string): void {
   if (name.length <= lengthMax && NAME.test(name)) return;
   const shown = JSON.stringify(name.slice(0, lengthMax));
   throw refused(field, shown, `1 to ${lengthMax} characters out of A-Z a-z 0-9 . _ @ -`);
+}
+
+// The error for an instance whose configuration is not that of its tracker, in terms of the options. The memory
+// store of a service and Redis both detect such differences, and report them alike.
+
+/** `values` are those of the contract: numbers, or their text; `there` is the tracker's. */
+export function configConflict(
+  tracker: string,
+  field: string,
+  values: { readonly there: unknown; readonly here: unknown },
+): SynclineError {
+  const { there, here } = values;
+  // The key check distinguishes secrets, so showing it would help an attacker to guess one.
+  const shown =
+    field === 'key_check' ? '' : ` (${nameOf(field, there)} there, ${nameOf(field, here)} here)`;
+  const what = field === 'key_check' ? 'secret' : field;
+  return new SynclineError(
+    'conflict',
+    `hello.config.${field}: the tracker "${tracker}" is in use with a different ${what}${shown}. Give all instances the same options and secret, or use another name, as in "${nextName(tracker)}".`,
+    { details: { field, reason: 'config' } },
+  );
+}
+
+const NAMES: Readonly<Record<string, Readonly<Record<string, number>>>> = {
+  policy: WIRE_POLICY,
+  hash: WIRE_HASH,
+};
+
+function nameOf(field: string, value: unknown): string {
+  const names = Object.entries(NAMES[field] ?? {});
+  return names.find(([, number]) => String(number) === String(value))?.[0] ?? String(value);
+}
+
+/** `api`, `api@2`, `api@3`. */
+function nextName(tracker: string): string {
+  const [, base = tracker, version = '1'] = /^(.+)@(\d{1,9})$/.exec(tracker) ?? [];
+  return `${base}@${Number(version) + 1}`;
 }

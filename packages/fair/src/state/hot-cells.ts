@@ -3,8 +3,8 @@
 // everything, and without the same cells winning every time; a cell that was skipped four times goes first, so
 // none starves.
 import { type Random, randomBelow } from '@syncline/kernel';
+import { ChunkedNumbers } from './cell-grid.js';
 import { CellMarks } from './cell-marks.js';
-import { ChunkedNumbers } from './chunked-numbers.js';
 
 const PASSED_OVER_MAX = 4;
 

@@ -1,7 +1,7 @@
 // Checks messages. Everything is checked before anything is applied, so that a refused message changes nothing;
 // the error names the field, its index, its value and what is allowed.
 //
-// F3   Only finite numbers and probabilities in [0, 1] get further than this.
+// F3   Only finite numbers and probabilities in [0, 1] pass these checks.
 // F10  A refused message leaves no trace.
 import { SynclineError } from '@syncline/kernel';
 import type { CellDeltas, Cells } from '../cells.js';

@@ -4,18 +4,10 @@
 // The default namespace accepts any seed, row and column from anyone, so its size is limited; a message that
 // would exceed a limit is refused before any of it is applied. Named trackers are limited by their shape.
 import { type Clock, SynclineError } from '@syncline/kernel';
-import type { CellDeltas, Cells } from '../cells.js';
+import { type CellDeltas, type Cells, NO_CELLS } from '../cells.js';
 import { fairLimits } from '../limits.js';
 import type { Applied, ChangeId, FairStore, Namespace, SeedInfo } from './fair-store.js';
 import { MemorySeed, type StoreTimes } from './memory-seed.js';
-
-const NO_CELLS: Cells = {
-  count: 0,
-  rows: new Float64Array(0),
-  columns: new Float64Array(0),
-  probabilities: new Float64Array(0),
-  timesMs: new Float64Array(0),
-};
 
 export interface MemoryFairStoreDeps {
   readonly clock: Clock;

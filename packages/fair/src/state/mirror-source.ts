@@ -2,8 +2,13 @@
 // on the same store.
 import type { Clock } from '@syncline/kernel';
 import type { BroadcastHub } from './broadcast-hub.js';
-import type { FairStore, MaybePromise, Namespace, SeedInfo } from './fair-store.js';
-import { whenDone } from './when-done.js';
+import {
+  type FairStore,
+  type MaybePromise,
+  type Namespace,
+  type SeedInfo,
+  whenDone,
+} from './fair-store.js';
 
 export interface MirrorSourceDeps {
   readonly clock: Clock;

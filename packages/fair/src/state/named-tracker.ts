@@ -8,20 +8,21 @@
 // F11  Changes of an evicted seed are dropped and counted.
 // F14  A view is joined by the larger value.
 import { SynclineError, type Timer } from '@syncline/kernel';
+import type { Cells } from '../cells.js';
 import { fairLimits } from '../limits.js';
 import type { Hello, SyncRequest, WireTrackerConfig } from '../wire/sync-messages.js';
 import { BroadcastHub } from './broadcast-hub.js';
-import type { CellBudget } from './cell-budget.js';
-import type { MaybePromise, Namespace } from './fair-store.js';
+import { CHUNK_LENGTH, chunkOf, type GridShape, slotIn } from './cell-grid.js';
+import { type MaybePromise, type Namespace, whenDone } from './fair-store.js';
 import { namespaceOf } from './hello-checks.js';
 import { checkCount, checkNamedDeltas, checkNamedSeed, checkView } from './input-checks.js';
 import { InstanceCount } from './instance-count.js';
 import { MirrorSource } from './mirror-source.js';
 import { encodeWelcome } from './response-frames.js';
 import { evictionBound, LIVE_WINDOWS, type SeedAge, seedAge } from './seed-age.js';
+import type { SeedMirror } from './seed-mirror.js';
 import type { NamespaceDeps, StateSettings } from './state-options.js';
 import type { StreamOutbox } from './stream-outbox.js';
-import { whenDone } from './when-done.js';
 
 /** After all streams were lost, clients that reconnect within this time are asked for their views. */
 const VIEWS_WANTED_MS = 5_000;
@@ -51,7 +52,7 @@ export class NamedTracker {
   readonly #deps: NamespaceDeps;
   readonly #label: string;
   readonly #budget: CellBudget;
-  readonly #namespace: Namespace;
+  readonly namespace: Namespace;
   readonly #members = new Map<string, Member>();
   readonly #isConnected = (clientId: string): boolean => this.#members.has(clientId);
   readonly #source: MirrorSource;
@@ -72,7 +73,7 @@ export class NamedTracker {
     this.#deps = deps;
     this.#label = options.label;
     this.#budget = options.budget;
-    this.#namespace = namespace;
+    this.namespace = namespace;
     this.#idleSinceMs = clock.monotonicMs();
     this.config = hello.config;
     this.hub = new BroadcastHub(deps, {
@@ -87,14 +88,6 @@ export class NamedTracker {
     this.#source = new MirrorSource({ clock, store, hub: this.hub }, namespace);
     this.ready = this.#source.load();
     if (this.ready instanceof Promise) this.ready.catch(() => {}); // the next hello gets the error
-  }
-
-  get namespace(): Namespace {
-    return this.#namespace;
-  }
-
-  get instancesCount(): number {
-    return this.hub.activeInstances;
   }
 
   /** Unused for three windows: another configuration may use the name. */
@@ -112,8 +105,8 @@ export class NamedTracker {
   join({ clientId, lastEpoch }: Hello, stream: Pick<Member, 'outbox' | 'end'>): Member {
     const { clock } = this.#deps;
     const { epoch } = this.hub;
-    const areAllBack = this.#areAllComingBack();
-    const wantView = areAllBack || (lastEpoch !== 0 && lastEpoch !== epoch);
+    const areReturning = this.#areStreamsReturning();
+    const wantView = areReturning || (lastEpoch !== 0 && lastEpoch !== epoch);
     const { outbox } = stream;
     const member: Member = {
       clientId,
@@ -168,7 +161,7 @@ export class NamedTracker {
     this.#budget.check(this.config, this.hub.mirrors.get(seed), deltas);
     const { clientId } = member;
     const id = { clientId, seq, isConnected: this.#isConnected };
-    const change = this.#deps.store.applyDelta(this.#namespace, seed, deltas, id);
+    const change = this.#deps.store.applyDelta(this.namespace, seed, deltas, id);
     return whenDone(change, (applied) => {
       this.#countDeltas(applied.result, deltas.count);
       if (applied.result === 'applied') this.hub.feed(applied, receivedAtMs);
@@ -184,7 +177,7 @@ export class NamedTracker {
       return undefined;
     }
     this.#budget.check(this.config, this.hub.mirrors.get(seed), cells);
-    return whenDone(this.#deps.store.joinView(this.#namespace, seed, cells), (applied) => {
+    return whenDone(this.#deps.store.joinView(this.namespace, seed, cells), (applied) => {
       this.#countView('joined');
       this.hub.feed(applied);
     });
@@ -200,7 +193,7 @@ export class NamedTracker {
     const { clock, store, metrics } = this.#deps;
     const bound = evictionBound(this.config.windowMs, clock.nowMs());
     for (const seed of [...this.hub.mirrors.keys()]) if (seed < bound) this.hub.drop(seed);
-    return whenDone(store.evictBefore(this.#namespace, bound), (cellsCount) => {
+    return whenDone(store.evictBefore(this.namespace, bound), (cellsCount) => {
       if (cellsCount === 0) return;
       metrics.add('syncline_fair_evicted_cells_total', cellsCount, { tracker: this.#label });
     });
@@ -214,7 +207,7 @@ export class NamedTracker {
   }
 
   /** Called before a stream joins. A shared store has streams elsewhere: its epoch shows whether anything was lost. */
-  #areAllComingBack(): boolean {
+  #areStreamsReturning(): boolean {
     const { clock, store } = this.#deps;
     if (store.shared !== undefined) return false;
     const nowMs = clock.monotonicMs();
@@ -246,4 +239,45 @@ export class NamedTracker {
 function replacedError(clientId: string): SynclineError {
   const text = `another stream said hello as client "${clientId}". Give each process its own client_id; if this client has just reconnected, ignore this.`;
   return new SynclineError('fenced', text, { details: { reason: 'client_id' } });
+}
+
+// How many cells all named trackers of a service may have memory for. A shape costs nothing until its cells
+// are touched, and then a chunk at a time; but anyone may send a hello under a new name, so the sum has a
+// limit, too. It is compared only when a message would open a chunk: a few hundred times in a seed's life.
+//
+// F10  A message for which there is no room is refused before any of it is applied.
+
+export type CellPlaces = Pick<Cells, 'count' | 'rows' | 'columns'>;
+
+export interface CellBudget {
+  /** Throws `limit-exceeded`. Without a mirror the seed is a new one. */
+  check(shape: GridShape, mirror: SeedMirror | undefined, places: CellPlaces): void;
+}
+
+/** `heldCount`: cells that all trackers have memory for now. */
+export function createCellBudget(heldCount: () => number): CellBudget {
+  const { value: cellsMax } = fairLimits.namedCellsMax;
+  return {
+    check(shape, mirror, places) {
+      const growth = growthOf(shape, mirror, places);
+      if (growth === 0 || heldCount() + growth <= cellsMax) return;
+      throw new SynclineError(
+        'limit-exceeded',
+        `the named trackers of this service would take memory for more than ${cellsMax} cells. Use fewer trackers, or fewer levels and columns; cells are dropped 3 windows after their seed.`,
+        { details: { limit: 'namedCellsMax', limitValue: cellsMax } },
+      );
+    },
+  };
+}
+
+function growthOf(shape: GridShape, mirror: SeedMirror | undefined, places: CellPlaces): number {
+  const { count, rows, columns } = places;
+  let opened: Set<number> | undefined;
+  for (let index = 0; index < count; index += 1) {
+    const slot = slotIn(shape, rows[index] ?? 0, columns[index] ?? 0);
+    if (mirror?.isHeld(slot)) continue;
+    opened ??= new Set();
+    opened.add(chunkOf(slot));
+  }
+  return (opened?.size ?? 0) * CHUNK_LENGTH;
 }

@@ -1,3 +1,4 @@
+import type { Metrics } from '@syncline/kernel';
 import { describe, expect, test } from 'vitest';
 import { createServiceRig, type RigOptions, SEED, WINDOW_MS } from '../testing/service-rig.js';
 import { defaultSeedAge, seedAge } from './seed-age.js';
@@ -129,4 +130,25 @@ describe('eviction', () => {
     pass(10_000);
     expect(service.describe(0).namespaces[0]?.seeds).toEqual([]);
   });
+});
+
+test('F11 the gauges of the stored cells and seeds fall when seeds are evicted', () => {
+  const gauges = new Map<string, number>();
+  const metrics: Metrics = {
+    add() {},
+    observe() {},
+    set: (name, value, labels) => gauges.set(`${name} ${labels?.['tracker']}`, value),
+  };
+  const { connect, settle, pass } = createServiceRig({ metrics });
+  const [named, plain] = [connect(), connect()];
+  named.hello('api', 'one');
+  for (const client of [named, plain]) client.deltas([[0, 0, 0.25]]);
+  settle();
+  const sizes = () =>
+    ['cells api', 'seeds api', 'cells default', 'seeds default'].map((name) =>
+      gauges.get(`syncline_fair_${name}`),
+    );
+  expect(sizes()).toEqual([1, 1, 1, 1]);
+  pass(5 * WINDOW_MS);
+  expect(sizes()).toEqual([0, 0, 0, 0]);
 });

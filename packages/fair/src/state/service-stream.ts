@@ -5,21 +5,17 @@
 // message that is refused ends the stream, and nothing of it was applied.
 //
 // F10  A refused message leaves cells, sequence numbers and broadcasts untouched.
-import { SynclineError, unreachable } from '@syncline/kernel';
+import { type Clock, type Logger, SynclineError, unreachable } from '@syncline/kernel';
 import { fairLimits } from '../limits.js';
 import { decodeSyncRequest } from '../wire/sync-codec.js';
 import type { Hello, SyncRequest } from '../wire/sync-messages.js';
 import type { DefaultNamespace } from './default-namespace.js';
-import type { MaybePromise } from './fair-store.js';
+import { type MaybePromise, whenDone } from './fair-store.js';
 import { checkHello } from './hello-checks.js';
 import type { Member, NamedTracker } from './named-tracker.js';
-import type { RefusalLog } from './refusal-log.js';
-import type { StateServiceDeps } from './state-options.js';
-import type { StreamOutbox } from './stream-outbox.js';
-import type { StateStream } from './stream-sink.js';
-import { DEFAULT_LABEL } from './tracker-labels.js';
+import { DEFAULT_LABEL, type StateServiceDeps } from './state-options.js';
+import type { StateStream, StreamOutbox } from './stream-outbox.js';
 import type { TrackerRegistry } from './tracker-registry.js';
-import { whenDone } from './when-done.js';
 
 const DECODING = { elementsMax: fairLimits.elementsPerMessageMax.value };
 
@@ -150,9 +146,9 @@ export class ServiceStream implements StateStream {
   }
 
   #label(): string {
-    const { registry } = this.#deps;
-    if (this.#place.kind === 'named') return registry.labelOf(this.#place.tracker.namespace.name);
-    if (this.#place.kind === 'greeting') return registry.knownLabelOf(this.#place.tracker);
+    const { labels } = this.#deps.registry;
+    if (this.#place.kind === 'named') return labels.labelOf(this.#place.tracker.namespace.name);
+    if (this.#place.kind === 'greeting') return labels.knownLabelOf(this.#place.tracker);
     return DEFAULT_LABEL;
   }
 
@@ -166,4 +162,32 @@ export class ServiceStream implements StateStream {
 function notGreeted(field: string): SynclineError {
   const text = `${field} came before hello; only streams that say hello first may send it`;
   return new SynclineError('invalid-argument', text, { details: { field } });
+}
+
+// Logs that instances of a tracker are refused. They retry every 30 s, and anyone may send a hello, so it is
+// one line per tracker and minute; the metric counts all.
+
+const INTERVAL_MS = 60_000;
+
+export class RefusalLog {
+  readonly #deps: { readonly clock: Clock; readonly logger: Logger };
+  readonly #toldAtMs = new Map<string, number>();
+
+  constructor(deps: { readonly clock: Clock; readonly logger: Logger }) {
+    this.#deps = deps;
+  }
+
+  refused(tracker: string, { code, message, details }: SynclineError): void {
+    const { clock, logger } = this.#deps;
+    const nowMs = clock.monotonicMs();
+    if (nowMs - (this.#toldAtMs.get(tracker) ?? -INTERVAL_MS) < INTERVAL_MS) return;
+    if (this.#toldAtMs.size >= fairLimits.trackersMax.value) this.#toldAtMs.clear();
+    this.#toldAtMs.set(tracker, nowMs);
+    logger.warn('an instance was refused; it decides on its own', {
+      tracker,
+      code,
+      field: details['field'],
+      reason: message,
+    });
+  }
 }

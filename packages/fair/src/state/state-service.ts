@@ -11,16 +11,14 @@ import { fairLimits } from '../limits.js';
 import { AnswerPace } from './answer-pace.js';
 import { DefaultNamespace } from './default-namespace.js';
 import { describeHub, type NamespaceFacts } from './namespace-facts.js';
-import { RefusalLog } from './refusal-log.js';
-import { ServiceStream, type ServiceStreamDeps } from './service-stream.js';
+import { RefusalLog, ServiceStream, type ServiceStreamDeps } from './service-stream.js';
 import {
+  DEFAULT_LABEL,
   DEFAULT_SETTINGS,
   type StateServiceDeps,
   type StateServiceOptions,
 } from './state-options.js';
-import { StreamOutbox } from './stream-outbox.js';
-import type { StateStream, StreamSink } from './stream-sink.js';
-import { DEFAULT_LABEL } from './tracker-labels.js';
+import { type StateStream, StreamOutbox, type StreamSink } from './stream-outbox.js';
 import { TrackerRegistry } from './tracker-registry.js';
 
 export interface StateServiceStatus {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { fairLimits } from '../limits.js';
-import { TrackerLabels } from './tracker-labels.js';
+import { TrackerLabels } from './state-options.js';
 
 test('changing names create no more label values than there may be trackers', () => {
   const labels = new TrackerLabels();

@@ -4,14 +4,11 @@
 import { type Random, SynclineError } from '@syncline/kernel';
 import { fairLimits } from '../limits.js';
 import type { Hello } from '../wire/sync-messages.js';
-import { createCellBudget } from './cell-budget.js';
-import type { MaybePromise } from './fair-store.js';
+import { type MaybePromise, whenDone } from './fair-store.js';
 import { compareConfigs } from './hello-checks.js';
-import { NamedTracker } from './named-tracker.js';
+import { createCellBudget, NamedTracker } from './named-tracker.js';
 import { sweepIntervalMs } from './seed-age.js';
-import type { NamespaceDeps, StateSettings } from './state-options.js';
-import { TrackerLabels } from './tracker-labels.js';
-import { whenDone } from './when-done.js';
+import { type NamespaceDeps, type StateSettings, TrackerLabels } from './state-options.js';
 
 /** Above every seed: all of a tracker's seeds are before it. */
 const SEEDS_END = 2n ** 64n;
@@ -20,7 +17,7 @@ export class TrackerRegistry {
   readonly #deps: NamespaceDeps;
   readonly #settings: StateSettings;
   readonly #trackers = new Map<string, NamedTracker>();
-  readonly #labels = new TrackerLabels();
+  readonly labels = new TrackerLabels();
   readonly #budget = createCellBudget(() => this.#heldCount());
 
   constructor(deps: NamespaceDeps, settings: StateSettings) {
@@ -30,15 +27,6 @@ export class TrackerRegistry {
 
   get trackers(): ReadonlyMap<string, NamedTracker> {
     return this.#trackers;
-  }
-
-  labelOf(tracker: string): string {
-    return this.#labels.labelOf(tracker);
-  }
-
-  /** Of a name that may not become a tracker: such names make no new label. */
-  knownLabelOf(tracker: string): string {
-    return this.#labels.knownLabelOf(tracker);
   }
 
   /** The tracker to join, when it is ready. Throws, or rejects, `conflict` or `limit-exceeded`. */
@@ -88,7 +76,7 @@ export class TrackerRegistry {
   }
 
   #bind(hello: Hello): NamedTracker {
-    const label = this.labelOf(hello.tracker);
+    const label = this.labels.labelOf(hello.tracker);
     const epoch = drawEpoch(this.#deps.random);
     const options = { settings: this.#settings, label, epoch, budget: this.#budget };
     const tracker = new NamedTracker(this.#deps, hello, options);

@@ -3,7 +3,7 @@
 // exactly.
 import { type Logger, type Metrics, silentLogger } from '@syncline/kernel';
 import { createSeededRandom } from '@syncline/kernel/testing';
-import { ClientMetrics } from '../client/client-metrics.js';
+import { ClientMetrics } from '../client/client-status.js';
 import { NamedExchange } from '../client/named-exchange.js';
 import { PendingFolds } from '../client/pending-folds.js';
 import { SeedExchange } from '../client/seed-exchange.js';

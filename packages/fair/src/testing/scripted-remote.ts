@@ -1,7 +1,7 @@
 // A remote whose service is scripted by the test: it records what the client sends. The client reuses the
 // columns of a request, so they are copied.
 import type { SynclineError } from '@syncline/kernel';
-import { type CellDeltas, type Cells, createCells } from '../cells.js';
+import { type CellDeltas, type Cells, NO_CELLS } from '../cells.js';
 import type {
   ClientStream,
   FairRemote,
@@ -9,6 +9,7 @@ import type {
   StateTransport,
 } from '../client/fair-remote.js';
 import type { SyncRequest, SyncResponse, Welcome } from '../wire/sync-messages.js';
+import { viewOf } from './service-rig.js';
 
 /** A cell in the notation of tests. */
 export type CellValue = readonly [row: number, column: number, probability: number];
@@ -57,7 +58,7 @@ export class ScriptedStream implements ClientStream {
     values: readonly CellValue[] = [],
     fields: Partial<SyncResponse> = {},
   ): void {
-    const cells = cellsOf(values);
+    const cells = viewOf(values);
     this.say({
       seed: BigInt(seed),
       cells,
@@ -69,7 +70,7 @@ export class ScriptedStream implements ClientStream {
   }
 
   values(seed: number, values: readonly CellValue[], fields: Partial<SyncResponse> = {}): void {
-    this.say({ seed: BigInt(seed), cells: cellsOf(values), epoch: 1, ...fields });
+    this.say({ seed: BigInt(seed), cells: viewOf(values), epoch: 1, ...fields });
   }
 
   drain(): void {
@@ -115,17 +116,6 @@ export class ScriptedRemote implements FairRemote, StateTransport {
   }
 }
 
-function cellsOf(values: readonly CellValue[]): Cells {
-  const cells = createCells(values.length);
-  values.forEach(([row, column, probability], index) => {
-    cells.rows[index] = row;
-    cells.columns[index] = column;
-    cells.probabilities[index] = probability;
-  });
-  cells.count = values.length;
-  return cells;
-}
-
 /** The updates among requests, each delta as `row:column amount [low, high]`. */
 export function deltaUpdatesOf(requests: readonly SyncRequest[]) {
   return requests.flatMap((request) => {
@@ -152,7 +142,7 @@ export function listCells({ count, rows, columns, probabilities }: Cells): reado
 
 const NOTHING: SyncResponse = {
   seed: 0n,
-  cells: createCells(0),
+  cells: NO_CELLS,
   epoch: 0,
   ackedSeq: 0,
   isSnapshot: false,

@@ -2,13 +2,14 @@
 // is full when the test says so.
 import { type SynclineError, silentLogger, silentMetrics } from '@syncline/kernel';
 import { createSeededRandom } from '@syncline/kernel/testing';
-import { type CellDeltas, type Cells, createCellDeltas, createCells } from '../cells.js';
+import type { CellDeltas, Cells } from '../cells.js';
+import { viewOf as cellsFrom, deltasOf as deltasFrom } from '../conformance/store-samples.js';
 import { ManualClock } from '../evaluation/manual-clock.js';
 import type { FairStore, MaybePromise } from '../state/fair-store.js';
 import { createMemoryFairStore } from '../state/memory-fair-store.js';
 import type { StateServiceDeps, StateServiceOptions } from '../state/state-options.js';
 import { StateService } from '../state/state-service.js';
-import type { StateStream, StreamSink } from '../state/stream-sink.js';
+import type { StateStream, StreamSink } from '../state/stream-outbox.js';
 import { decodeSyncResponse, encodeSyncRequest } from '../wire/sync-codec.js';
 import type { Hello, SyncRequest, SyncResponse, WireTrackerConfig } from '../wire/sync-messages.js';
 
@@ -38,30 +39,17 @@ export type DeltaRow = readonly [
 ];
 
 export function deltasOf(rows: readonly DeltaRow[], timeMs = 0): CellDeltas {
-  const deltas = createCellDeltas(rows.length);
-  for (const [index, [row, column, amount, low = 0, high = 1]] of rows.entries()) {
-    deltas.rows[index] = row;
-    deltas.columns[index] = column;
-    deltas.amounts[index] = amount;
-    deltas.timesMs[index] = timeMs;
-    deltas.lows[index] = low;
-    deltas.highs[index] = high;
-  }
-  deltas.count = rows.length;
-  return deltas;
+  return deltasFrom(
+    ...rows.map(([row, column, amount, low = 0, high = 1]) => {
+      return { row, column, amount, timeMs, low, high };
+    }),
+  );
 }
 
 export function viewOf(
   rows: readonly (readonly [row: number, column: number, p: number])[],
 ): Cells {
-  const cells = createCells(rows.length);
-  for (const [index, [row, column, probability]] of rows.entries()) {
-    cells.rows[index] = row;
-    cells.columns[index] = column;
-    cells.probabilities[index] = probability;
-  }
-  cells.count = rows.length;
-  return cells;
+  return cellsFrom(...rows.map(([row, column, probability]) => ({ row, column, probability })));
 }
 
 /** `row/column` to probability. */

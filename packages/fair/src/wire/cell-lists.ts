@@ -5,10 +5,15 @@
 // columns of the others grow with what was read.
 import { SynclineError } from '@syncline/kernel';
 import type { WireReader, WireWriter } from '@syncline/kernel/wire';
-import { type CellDeltas, type Cells, createCellDeltas, createCells } from '../cells.js';
-
-export type DeltaColumns = CellDeltas & { count: number };
-export type CellColumns = Cells & { count: number };
+import {
+  type CellColumns,
+  type CellDeltas,
+  type Cells,
+  copyColumns,
+  createCellDeltas,
+  createCells,
+  type DeltaColumns,
+} from '../cells.js';
 
 const elementBytesGuess = 32; // usual ones have 20 to 45
 
@@ -32,7 +37,7 @@ export class ElementCount {
     );
   }
 
-  /** For how many more elements of the list that is being read to make room at first. */
+  /** How many more elements of the current list to allocate for at first. */
   guess({ position, end }: WireReader): number {
     return Math.min(this.#max, Math.ceil((end - position) / elementBytesGuess) + 1);
   }
@@ -40,7 +45,6 @@ export class ElementCount {
 
 /** Where reading begins. Full, so that it is never written to. */
 export const noDeltas: DeltaColumns = createCellDeltas(0);
-export const noCells: CellColumns = createCells(0);
 
 /** Reads one element and returns the columns that hold it: new ones when these were full. */
 export function readDelta(
@@ -51,7 +55,7 @@ export function readDelta(
   elements.add('deltas');
   const index = columns.count;
   const isFull = index === columns.rows.length;
-  const deltas = isFull ? grownDeltas(columns, elements.guess(reader)) : columns;
+  const deltas = isFull ? grown(columns, createCellDeltas, elements.guess(reader)) : columns;
   deltas.count = index + 1;
   deltas.highs[index] = 1;
   const outerEnd = reader.enter();
@@ -92,7 +96,7 @@ export function readBucket(
   elements.add('buckets');
   const index = columns.count;
   const isFull = index === columns.rows.length;
-  const cells = isFull ? grownCells(columns, elements.guess(reader)) : columns;
+  const cells = isFull ? grown(columns, createCells, elements.guess(reader)) : columns;
   cells.count = index + 1;
   const outerEnd = reader.enter();
   for (let field = reader.field(); field !== 0; field = reader.field()) {
@@ -146,22 +150,12 @@ export function writeBuckets(writer: WireWriter, cells: Cells, from: number, to:
   }
 }
 
-function grownDeltas(full: DeltaColumns, more: number): DeltaColumns {
-  const grown = createCellDeltas(full.count + Math.max(full.count, more));
-  grown.rows.set(full.rows);
-  grown.columns.set(full.columns);
-  grown.amounts.set(full.amounts);
-  grown.timesMs.set(full.timesMs);
-  grown.lows.set(full.lows);
-  grown.highs.set(full.highs);
-  return grown;
-}
-
-function grownCells(full: CellColumns, more: number): CellColumns {
-  const grown = createCells(full.count + Math.max(full.count, more));
-  grown.rows.set(full.rows);
-  grown.columns.set(full.columns);
-  grown.probabilities.set(full.probabilities);
-  grown.timesMs.set(full.timesMs);
-  return grown;
+function grown<Columns extends CellColumns | DeltaColumns>(
+  full: Columns,
+  create: (capacity: number) => Columns,
+  more: number,
+): Columns {
+  const larger = create(full.count + Math.max(full.count, more));
+  copyColumns(full, larger);
+  return larger;
 }

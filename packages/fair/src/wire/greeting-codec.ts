@@ -1,4 +1,4 @@
-// Hello and Welcome, between values and bytes. They pass once per stream, so nothing here is in a hurry.
+// Hello and Welcome, between values and bytes. They are sent once per stream, so this need not be fast.
 //
 // A field of a message that comes twice is merged, as protobuf says: that is why the readers take what
 // was read before.

@@ -9,13 +9,13 @@ import {
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createCellDeltas, createCells } from '../cells.js';
-import { differenceOf } from '../testing/codec-difference.js';
 import {
+  differenceOf,
   plainFairRequest,
   plainFairResponse,
   plainRequest,
   plainResponse,
-} from '../testing/plain-sync.js';
+} from '../testing/codec-difference.js';
 import { mutated, SOUP_SHAPES, wireSoup } from '../testing/wire-soup.js';
 import {
   decodeSyncRequest,

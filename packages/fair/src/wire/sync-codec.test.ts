@@ -2,7 +2,7 @@ import { SynclineError } from '@syncline/kernel';
 import { WireWriter } from '@syncline/kernel/wire';
 import { describe, expect, test } from 'vitest';
 import { createCellDeltas, createCells } from '../cells.js';
-import { plainRequest } from '../testing/plain-sync.js';
+import { plainRequest } from '../testing/codec-difference.js';
 import { writeDeltas } from './cell-lists.js';
 import { decodeSyncRequest, encodeBuckets, encodeSyncRequest } from './sync-codec.js';
 

@@ -4,17 +4,14 @@
 // F3  On valid bytes it gives what Protobuf-ES gives, and it refuses what that refuses. It also refuses a
 //     field whose wire type is not that of the contract, groups, a request without a member, and one with
 //     more elements than asked for. Absent bounds of a delta are 0 and 1. Floats that are not finite and
-//     numbers that are too high come through; checks follow.
+//     numbers that are too high are passed on; input-checks.ts refuses them.
 //
 // One writer serves all: encoding never waits, and every message is copied out.
 import { SynclineError } from '@syncline/kernel';
 import { WireReader, WireWriter } from '@syncline/kernel/wire';
-import type { Cells } from '../cells.js';
+import { type CellColumns, type Cells, type DeltaColumns, NO_CELLS } from '../cells.js';
 import {
-  type CellColumns,
-  type DeltaColumns,
   ElementCount,
-  noCells,
   noDeltas,
   readBucket,
   readDelta,
@@ -113,7 +110,7 @@ export function encodeSyncRequest(request: SyncRequest): Uint8Array {
 export function decodeSyncResponse(bytes: Uint8Array): SyncResponse {
   const reader = new WireReader('SyncResponse', bytes);
   const elements = new ElementCount(Number.POSITIVE_INFINITY);
-  let cells = noCells;
+  let cells = NO_CELLS;
   let welcome: Welcome | undefined;
   const numbers = { seed: 0n, epoch: 0, ackedSeq: 0, activeInstances: 0 };
   const flags = { isSnapshot: false, snapshotEnd: false };
@@ -239,7 +236,7 @@ function readViewUpload(
   elements: ElementCount,
 ): RequestOf<'view-upload'> {
   let seed = before?.seed ?? 0n;
-  let cells: CellColumns = before?.cells ?? noCells;
+  let cells: CellColumns = before?.cells ?? NO_CELLS;
   const outerEnd = reader.enter();
   for (let field = reader.field(); field !== 0; field = reader.field()) {
     switch (field) {

@@ -1,7 +1,7 @@
 // A name with one typo is matched to the intended name.
+import { nearestName } from '@syncline/kernel';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { nearestName } from './nearest-name.js';
 import { SETTING_LIST } from './setting-list.js';
 
 const keys = SETTING_LIST.map(({ key }) => key);

@@ -1,7 +1,6 @@
 // Reads settings from SYNCLINE_* variables. An unknown variable is an error, like an unknown key in the file.
 // An empty one counts as not set.
-import { SynclineError } from '@syncline/kernel';
-import { suggestion } from './nearest-name.js';
+import { SynclineError, suggestion } from '@syncline/kernel';
 import { SECRET_LIST } from './secret-list.js';
 import { SETTING_LIST } from './setting-list.js';
 

@@ -1,8 +1,7 @@
 // Reads settings from the text of a TOML file. Only names are checked here: an unknown key is an error, because
 // a mistyped limit that is silently ignored would be noticed too late.
-import { SynclineError } from '@syncline/kernel';
+import { SynclineError, suggestion } from '@syncline/kernel';
 import { parse, TomlError } from 'smol-toml';
-import { suggestion } from './nearest-name.js';
 import { SECRET_LIST } from './secret-list.js';
 import { SETTING_LIST } from './setting-list.js';
 

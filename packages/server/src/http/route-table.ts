@@ -2,7 +2,7 @@
 //
 // fastify matches requests to them. The list is also used for what fastify does not provide: the methods of a
 // path, and suggestions for a misspelled one.
-import { nearestName } from '../config/nearest-name.js';
+import { nearestName } from '@syncline/kernel';
 import type { HttpReply, HttpRequest, HttpRoute, RouteDoc } from './http-route.js';
 import type { RouteAccess } from './request-guard.js';
 

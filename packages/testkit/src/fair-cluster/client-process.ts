@@ -25,6 +25,7 @@ export class ClientProcess {
   constructor(ports: SimPorts, cluster: FairCluster, plan: ClientPlan) {
     const { clock, random, logger, chaos } = ports;
     const { shape, flushIntervalMs, retryBudgetMs, outageGain } = plan;
+    const { ratePerSecond, ...shapeOptions } = shape;
     this.#ports = ports;
     this.#cluster = cluster;
     this.plan = plan;
@@ -37,9 +38,9 @@ export class ClientProcess {
     const remote = createSimRemote({ ports, cluster, onReceived, onTaken }, plan);
     this.tracker = createFairTracker(
       {
-        ...shape,
-        lambdaPerSecond: shape.ratePerSecond,
-        leakPerSecond: shape.ratePerSecond,
+        ...shapeOptions,
+        lambdaPerSecond: ratePerSecond,
+        leakPerSecond: ratePerSecond,
         flushIntervalMs,
         retryBudgetMs,
         outageGain,

@@ -85,6 +85,7 @@ class FairWorkload implements Workload {
   async check({ simulation }: WorkloadContext): Promise<void> {
     const cluster = this.#running();
     const { plan } = cluster;
+    assert(this.#clients.size === plan.clients.length, 'a client did not start');
     const windowMs = plan.service.defaultWindowMs;
     const isStepped = hasWallSteps(simulation);
     await simulation.clock.sleep(RECOVER_MS + (isStepped ? STEPPED_WINDOWS * windowMs : 0));

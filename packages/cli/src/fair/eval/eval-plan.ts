@@ -1,8 +1,7 @@
 // Validates the options of `syncline fair eval`. An invalid value is reported with the allowed ones.
 import type { DecayPolicy } from '@syncline/fair';
 import { type Fault, type Scenario, scenarios } from '@syncline/fair/testing';
-import { SynclineError } from '@syncline/kernel';
-import { nearestName } from '@syncline/server/config';
+import { nearestName, SynclineError } from '@syncline/kernel';
 import { cliLimits } from '../../limits.js';
 
 /** How instances share what they learn. */

@@ -150,7 +150,24 @@ describe('X57 limits of one item, at the limit and one above', () => {
       shape(stream).to(fileSink({ uid: 'out', dir: 'out' }));
     });
   const { outputsPerItemMax, windowsPerKeyMax, dedupeIdsMax, partitionsMax } = streamsLimits;
-  const { handleBytesMax, recordBytesMax } = streamsLimits;
+  const { handleBytesMax, recordBytesMax, reorderItemsMax, reorderBytesMax } = streamsLimits;
+  const { batchItemsMax, valueBytesMax } = streamsLimits;
+  /** Holds back all items until the source ends. The last batch, at which it does, has none of them. */
+  const held = (items: readonly unknown[]) => {
+    let version = 0;
+    return flow([...items, ...new Array<null>(batchItemsMax.value).fill(null)], (stream) =>
+      stream
+        .keyBy((item) => (typeof item === 'number' ? item : 0))
+        .reorder({
+          uid: 'r',
+          versionKind: 'number',
+          version: (item) => (item === null ? undefined : ++version),
+          sealed: { by: () => undefined },
+          late: 'drop',
+        })
+        .map(() => 1),
+    );
+  };
   type Define = (count: number, world: SimulatedBody) => Pipeline | Promise<Pipeline>;
   const cases: readonly (readonly [string, number, Define])[] = [
     [
@@ -219,6 +236,17 @@ describe('X57 limits of one item, at the limit and one above', () => {
           stream.keyBy(() => 'k').dedupe({ uid: 'd', id: (n) => n as number, keepMs: 1e9 }),
         ),
     ],
+    ['reorderItemsMax', reorderItemsMax.value, (count) => held(numbers(count))],
+    [
+      'reorderBytesMax',
+      reorderBytesMax.value,
+      (bytes) => {
+        const full = Math.floor(bytes / valueBytesMax.value);
+        const text = 'x'.repeat(valueBytesMax.value - '""'.length);
+        const rest = bytes - full * valueBytesMax.value;
+        return held([...new Array<string>(full).fill(text), ...new Array<number>(rest).fill(1)]);
+      },
+    ],
     [
       'partitionsMax',
       partitionsMax.value,
@@ -250,6 +278,104 @@ describe('X57 limits of one item, at the limit and one above', () => {
       );
     });
   }
+});
+
+describe('X57 limits of a pipeline, at the limit and one above', () => {
+  /** Lowers a limit that a test would take too long, or too much memory, to reach. */
+  async function lowered<T>(
+    name: keyof typeof streamsLimits,
+    value: number,
+    body: () => Promise<T>,
+  ): Promise<T> {
+    const limit = streamsLimits[name] as { value: number };
+    const before = limit.value;
+    limit.value = value;
+    try {
+      return await body();
+    } finally {
+      limit.value = before;
+    }
+  }
+  const finished = async (starting: ReturnType<typeof start>) => (await starting).finished;
+  const LOW = 100;
+
+  sim('workersMax', async (world) => {
+    const pipeline = definePipeline('p', (p) => {
+      p.source(memorySource({ uid: 'in', partitions: { a: numbers(1_000) } }))
+        .keyBy((n) => n)
+        .reduce({ uid: 'sum', initial: () => 0, add: (sum: number, n) => sum + n })
+        .to(fileSink({ uid: 'out', dir: 'out' }));
+    });
+    const { spawn: spawnWorkers } = new SimulatedWorkers(world, pipeline);
+    const { value: most } = streamsLimits.workersMax;
+    const startWith = (workers: number) => startIn(world, pipeline, { workers }, { spawnWorkers });
+    await expect(startWith(most + 1)).rejects.toMatchObject({ code: 'invalid-argument' });
+    await finished(startWith(most));
+  });
+
+  sim('timersMax', async (world) => {
+    let fired = 0;
+    const pipeline = definePipeline('p', (p) => {
+      const items = numbers(LOW + 1);
+      p.source(memorySource({ uid: 'in', partitions: { a: items } }), { eventTime: () => 0 })
+        .keyBy((n) => n)
+        .process({
+          uid: 'timers',
+          onError: fileSink({ uid: 'bad', dir: 'bad' }),
+          onItem: (n: number, ctx) => ctx.setTimer(n + 1),
+          onTimer: () => {
+            fired += 1;
+          },
+        })
+        .to(fileSink({ uid: 'out', dir: 'out' }));
+    });
+    await lowered('timersMax', LOW, () => finished(startIn(world, pipeline, {})));
+    expect(fired).toBe(LOW);
+    const [part] = (await world.files.list('bad')).filter((name) => name.startsWith('part-'));
+    const letter = Buffer.from(await world.files.readAt(`bad/${part}`, 0, 1_000)).toString();
+    expect(JSON.parse(letter)).toMatchObject({ position: LOW, reason: /more than 100 timers/ });
+  });
+
+  sim('finalTimersMax', async (world) => {
+    const rescheduling = (times: number) =>
+      definePipeline('p', (p) => {
+        p.source(memorySource({ uid: 'in', partitions: { a: [0] } }), { eventTime: () => 0 })
+          .keyBy((n) => n)
+          .process({
+            uid: 'timers',
+            onItem: (_: number, ctx) => ctx.setTimer(1),
+            onTimer({ atMs }, ctx) {
+              if (atMs < times) ctx.setTimer(atMs + 1);
+            },
+          })
+          .to(fileSink({ uid: 'out', dir: 'out' }));
+      });
+    await lowered('finalTimersMax', LOW, async () => {
+      await finished(startIn(world, rescheduling(LOW), { dir: 'fits' }));
+      await expect(
+        finished(startIn(world, rescheduling(LOW + 1), { dir: 'over' })),
+      ).rejects.toMatchObject({ code: 'limit-exceeded', details: { limit: 'finalTimersMax' } });
+    });
+  });
+
+  sim('memoryStateBytesMax', async (world) => {
+    const pipeline = definePipeline('p', (p) => {
+      p.source(memorySource({ uid: 'in', partitions: { a: numbers(1_000) } }))
+        .keyBy((n) => n)
+        .process({
+          uid: 'keep',
+          state: { text: aggregate(stringCodec) },
+          onItem: (n: number, ctx) => void ctx.state.text.update(() => `value ${n}`),
+        })
+        .to(fileSink({ uid: 'out', dir: 'out' }));
+    });
+    const runIn = (dir: string, bytesMax: number) =>
+      lowered('memoryStateBytesMax', bytesMax, () => finished(startIn(world, pipeline, { dir })));
+    const tooLarge = await runIn('nothing', 0).catch((error: Error) => error.message);
+    const bytes = Number(/takes about (\d+) bytes/.exec(tooLarge ?? '')?.[1]);
+    await runIn('fits', bytes);
+    await expect(runIn('over', bytes - 1)).rejects.toMatchObject({ code: 'limit-exceeded' });
+  });
 });
 
 describe('a checkpoint that is not ready in time', () => {

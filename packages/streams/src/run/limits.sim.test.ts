@@ -150,24 +150,7 @@ describe('X57 limits of one item, at the limit and one above', () => {
       shape(stream).to(fileSink({ uid: 'out', dir: 'out' }));
     });
   const { outputsPerItemMax, windowsPerKeyMax, dedupeIdsMax, partitionsMax } = streamsLimits;
-  const { handleBytesMax, recordBytesMax, reorderItemsMax, reorderBytesMax } = streamsLimits;
-  const { batchItemsMax, valueBytesMax } = streamsLimits;
-  /** Holds back all items until the source ends. The last batch, at which it does, has none of them. */
-  const held = (items: readonly unknown[]) => {
-    let version = 0;
-    return flow([...items, ...new Array<null>(batchItemsMax.value).fill(null)], (stream) =>
-      stream
-        .keyBy((item) => (typeof item === 'number' ? item : 0))
-        .reorder({
-          uid: 'r',
-          versionKind: 'number',
-          version: (item) => (item === null ? undefined : ++version),
-          sealed: { by: () => undefined },
-          late: 'drop',
-        })
-        .map(() => 1),
-    );
-  };
+  const { handleBytesMax, recordBytesMax } = streamsLimits;
   type Define = (count: number, world: SimulatedBody) => Pipeline | Promise<Pipeline>;
   const cases: readonly (readonly [string, number, Define])[] = [
     [
@@ -235,17 +218,6 @@ describe('X57 limits of one item, at the limit and one above', () => {
         flow(numbers(count), (stream) =>
           stream.keyBy(() => 'k').dedupe({ uid: 'd', id: (n) => n as number, keepMs: 1e9 }),
         ),
-    ],
-    ['reorderItemsMax', reorderItemsMax.value, (count) => held(numbers(count))],
-    [
-      'reorderBytesMax',
-      reorderBytesMax.value,
-      (bytes) => {
-        const full = Math.floor(bytes / valueBytesMax.value);
-        const text = 'x'.repeat(valueBytesMax.value - '""'.length);
-        const rest = bytes - full * valueBytesMax.value;
-        return held([...new Array<string>(full).fill(text), ...new Array<number>(rest).fill(1)]);
-      },
     ],
     [
       'partitionsMax',
@@ -337,7 +309,7 @@ describe('X57 limits of a pipeline, at the limit and one above', () => {
   });
 
   sim('finalTimersMax', async (world) => {
-    const rescheduling = (times: number) =>
+    const rescheduling = (times: number, dir: string) =>
       definePipeline('p', (p) => {
         p.source(memorySource({ uid: 'in', partitions: { a: [0] } }), { eventTime: () => 0 })
           .keyBy((n) => n)
@@ -348,29 +320,65 @@ describe('X57 limits of a pipeline, at the limit and one above', () => {
               if (atMs < times) ctx.setTimer(atMs + 1);
             },
           })
-          .to(fileSink({ uid: 'out', dir: 'out' }));
+          .to(fileSink({ uid: 'out', dir: `out/${dir}` }));
       });
+    const runIn = (dir: string, times: number) =>
+      finished(startIn(world, rescheduling(times, dir), { dir }));
     await lowered('finalTimersMax', LOW, async () => {
-      await finished(startIn(world, rescheduling(LOW), { dir: 'fits' }));
-      await expect(
-        finished(startIn(world, rescheduling(LOW + 1), { dir: 'over' })),
-      ).rejects.toMatchObject({ code: 'limit-exceeded', details: { limit: 'finalTimersMax' } });
+      await runIn('fits', LOW);
+      await expect(runIn('over', LOW + 1)).rejects.toMatchObject({
+        details: { limit: 'finalTimersMax' },
+      });
     });
   });
 
-  sim('memoryStateBytesMax', async (world) => {
-    const pipeline = definePipeline('p', (p) => {
-      p.source(memorySource({ uid: 'in', partitions: { a: numbers(1_000) } }))
-        .keyBy((n) => n)
-        .process({
-          uid: 'keep',
-          state: { text: aggregate(stringCodec) },
-          onItem: (n: number, ctx) => void ctx.state.text.update(() => `value ${n}`),
+  /** Holds back all items until the source ends. The last batch, at which it does, has none of them. */
+  const held = (items: readonly unknown[], dir: string) =>
+    definePipeline('p', (p) => {
+      let version = 0;
+      const rest = new Array<null>(streamsLimits.batchItemsMax.value).fill(null);
+      p.source<unknown, number>(memorySource({ uid: 'in', partitions: { a: [...items, ...rest] } }))
+        .keyBy(() => 'k')
+        .reorder({
+          uid: 'r',
+          versionKind: 'number',
+          version(item) {
+            version += 1;
+            return item === null ? undefined : version;
+          },
+          sealed: { by: () => undefined },
+          late: 'drop',
         })
-        .to(fileSink({ uid: 'out', dir: 'out' }));
+        .to(fileSink({ uid: 'out', dir: `out/${dir}` }));
     });
+  for (const limit of ['reorderItemsMax', 'reorderBytesMax'] as const) {
+    sim(limit, async (world) => {
+      // Each item takes one byte.
+      const runIn = (dir: string, count: number) =>
+        finished(startIn(world, held(new Array<number>(count).fill(1), dir), { dir }));
+      await lowered(limit, LOW, async () => {
+        await runIn('fits', LOW);
+        await expect(runIn('over', LOW + 1)).rejects.toMatchObject({ code: 'limit-exceeded' });
+      });
+    });
+  }
+
+  sim('memoryStateBytesMax', async (world) => {
+    const pipeline = (dir: string) =>
+      definePipeline('p', (p) => {
+        p.source(memorySource({ uid: 'in', partitions: { a: numbers(1_000) } }))
+          .keyBy((n) => n)
+          .process({
+            uid: 'keep',
+            state: { text: aggregate(stringCodec) },
+            onItem: (n: number, ctx) => void ctx.state.text.update(() => `value ${n}`),
+          })
+          .to(fileSink({ uid: 'out', dir: `out/${dir}` }));
+      });
     const runIn = (dir: string, bytesMax: number) =>
-      lowered('memoryStateBytesMax', bytesMax, () => finished(startIn(world, pipeline, { dir })));
+      lowered('memoryStateBytesMax', bytesMax, () =>
+        finished(startIn(world, pipeline(dir), { dir })),
+      );
     const tooLarge = await runIn('nothing', 0).catch((error: Error) => error.message);
     const bytes = Number(/takes about (\d+) bytes/.exec(tooLarge ?? '')?.[1]);
     await runIn('fits', bytes);

@@ -14,7 +14,7 @@ import type { Entry } from '../snapshot/entry.js';
 import { mergedSegment, type Segment } from '../snapshot/segment.js';
 import { nextTurn, runInSlices, SliceBudget, type Turns } from '../state/cells.js';
 import { corrupt } from '../state/state-error.js';
-import type { StateSchema } from '../state/state-schema.js';
+import { type StateSchema, type StoredSchema, storedSchema } from '../state/state-schema.js';
 import { type Head, seal, storeKeys } from './layout.js';
 import {
   type AnyCells,
@@ -23,8 +23,6 @@ import {
   readTable,
   type StateSize,
   schemaOfStored,
-  type TableHeader,
-  tableHeader,
 } from './pipeline-states.js';
 
 /** Epoch, bytes, entries, checksum. */
@@ -95,7 +93,7 @@ export class MemoryStates implements PipelineStates {
     state: MemoryState,
     storedAs: string,
     reader: StateSchema<unknown, unknown>,
-    table: TableHeader & Record<string, unknown>,
+    table: StoredSchema & Record<string, unknown>,
   ): Promise<void> {
     const { cells } = state;
     const isMigrated = reader !== cells.schema;
@@ -267,5 +265,5 @@ function tableOf(
   schema: StateSchema<unknown, unknown>,
   groups: ReadonlyMap<number, readonly StoredSegment[]>,
 ): unknown {
-  return { ...tableHeader(schema), groups: Object.fromEntries(groups) };
+  return { ...storedSchema(schema), groups: Object.fromEntries(groups) };
 }

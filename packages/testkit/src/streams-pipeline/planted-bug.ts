@@ -198,8 +198,8 @@ export const CHECKED_BUGS = {
   ],
   'T10 a newer codec is not noticed': [
     {
-      file: 'store/pipeline-states',
-      find: 'if (stored.codec.version > reader.codec.version)',
+      file: 'state/state-schema',
+      find: 'if (stored.codec.version > version)',
       replace: 'if (false)',
     },
   ],

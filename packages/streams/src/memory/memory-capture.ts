@@ -182,7 +182,7 @@ export class MemoryCapture<V, Ver, Result> {
       const { buffer } = this.#keptIn[entry] as ByteWriter;
       const start = this.#keptStarts[entry] as number;
       isRemoved = buffer[start] === REMOVED;
-      blocks.addEncoded(buffer, start, this.#keptEnds[entry] as number);
+      blocks.addEncoded(buffer, start, this.#keptEnds[entry]);
     } else {
       isRemoved = table.values[slot] === GONE;
       table.generations[slot] = generation - 1;

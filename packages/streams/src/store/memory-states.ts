@@ -193,7 +193,12 @@ export class MemoryStates implements PipelineStates {
       const name = `key group ${group} of state "${uid}"`;
       added = yield* mergedSegment(name, group, all, versions, budget);
     }
-    const stored = added && storedAs(added, epoch);
+    const stored: StoredSegment | undefined = added && [
+      epoch,
+      added.bytes.length,
+      added.entries,
+      added.crc,
+    ];
     if (added !== undefined) batch.put(storeKeys.segment(uid, group, epoch), added.bytes);
     if (holds === 'changes' && !isMerged && stored !== undefined) {
       assert(live.length + 1 < streamsLimits.segmentsMax.value, 'a chain of segments is bounded');
@@ -241,10 +246,6 @@ export class MemoryStates implements PipelineStates {
     assert(state !== undefined, `state "${uid}" is open`);
     return state;
   }
-}
-
-function storedAs({ bytes, entries, crc }: Segment, epoch: number): StoredSegment {
-  return [epoch, bytes.length, entries, crc];
 }
 
 function isMergeDue(

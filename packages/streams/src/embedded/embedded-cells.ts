@@ -197,9 +197,9 @@ export class EmbeddedCells<V, Ver> implements Cells<V, Ver, EmbeddedCell<V, Ver>
     return cell;
   }
 
-  #encode(entry: Entry<V, Ver>): Uint8Array {
+  #encode({ key, value, version }: Entry<V, Ver>): Uint8Array {
     this.#scratch.clear();
-    writeEntry(this.#scratch, this.schema, entry);
+    writeEntry(this.#scratch, this.schema, key, value, version);
     return this.#scratch.copy();
   }
 

@@ -146,7 +146,7 @@ function currentBytes<V, Ver>(
 ): Uint8Array {
   if (entry.codecVersion === schema.codec.version) return read.subarray(entry.start, entry.end);
   const writer = new ByteWriter();
-  writeEntry(writer, schema, entry);
+  writeEntry(writer, schema, entry.key, entry.value, entry.version);
   return writer.view();
 }
 

@@ -10,13 +10,17 @@
 //
 // X24  A damaged entry is reported as `corrupt` when it is read, and a missing one when the whole state is read.
 import type { StorageBatch, StorageReads } from '@syncline/kernel';
-import { crc32 } from '@syncline/kernel/node';
 import { ByteReader } from '../snapshot/byte-reader.js';
 import { ByteWriter } from '../snapshot/byte-writer.js';
 import { entryChecksum, type ReadEntry, readEntry } from '../snapshot/entry.js';
-import { KEY_HASH, type Key, keyGroupOf, readKey, showKey, writeKey } from '../state/key.js';
-import { incompatible, tooNew } from '../state/state-error.js';
-import type { StateSchema } from '../state/state-schema.js';
+import { type Key, keyGroupOf, readKey, showKey, writeKey } from '../state/key.js';
+import {
+  checkStoredSchema,
+  type StateSchema,
+  type StoredSchema,
+  storedSchema,
+} from '../state/state-schema.js';
+import { seal, unseal } from '../store/layout.js';
 
 const CRC_BYTES = 4;
 const GROUP_DIGITS = 4;
@@ -189,57 +193,20 @@ export class StoredTable {
   }
 }
 
-interface TableContent {
-  readonly kind: string;
-  readonly versionKind: string;
-  readonly codec: { readonly id: string; readonly version: number };
-  readonly keyGroups: number;
-  readonly hash: string;
-  readonly counts: readonly number[];
-  readonly sums: readonly number[];
-}
+type TableContent = StoredSchema & Pick<StoredTable, 'counts' | 'sums'>;
 
-/** The table as JSON, followed by a checksum. */
 export function encodeTable<V, Ver>(
-  { kind, versions, codec, keyGroups }: StateSchema<V, Ver>,
+  schema: StateSchema<V, Ver>,
   { counts, sums }: StoredTable,
 ): Uint8Array {
-  const content: TableContent = {
-    kind,
-    versionKind: versions.kind,
-    codec: { id: codec.id, version: codec.version },
-    keyGroups,
-    hash: KEY_HASH,
-    counts,
-    sums,
-  };
-  const json = Buffer.from(JSON.stringify(content));
-  const sealed = new Uint8Array(json.length + CRC_BYTES);
-  sealed.set(json);
-  writeChecksum(sealed, json.length, crc32(json));
-  return sealed;
+  return seal({ ...storedSchema(schema), counts, sums } satisfies TableContent);
 }
 
 /** Throws `corrupt`, or `incompatible` or `too-new` if the table does not match the schema. */
 export function decodeTable<V, Ver>(schema: StateSchema<V, Ver>, sealed: Uint8Array): StoredTable {
   const what = `state "${schema.uid}"`;
-  const { reader } = openSealed(`the table of ${what}`, sealed);
-  const json = Buffer.from(reader.bytes(reader.left)).toString('utf8');
-  const content = JSON.parse(json) as TableContent;
-  const fields = [
-    ['kind', schema.kind, content.kind],
-    ['version kind', schema.versions.kind, content.versionKind],
-    ['codec', schema.codec.id, content.codec.id],
-    ['key groups', schema.keyGroups, content.keyGroups],
-    ['key hash', KEY_HASH, content.hash],
-  ] as const;
-  for (const [field, expected, found] of fields) {
-    if (expected !== found) throw incompatible(what, field, expected, found);
-  }
-  const { id, version } = schema.codec;
-  if (content.codec.version > version) {
-    throw tooNew(`codec "${id}" of ${what}`, content.codec.version, version);
-  }
+  const content = unseal(`the table of ${what}`, sealed) as TableContent;
+  checkStoredSchema(what, schema, content);
   return new StoredTable(content.counts, content.sums);
 }
 

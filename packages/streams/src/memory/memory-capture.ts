@@ -9,11 +9,12 @@
 import { assert } from '@syncline/kernel';
 import type { BlockWriter } from '../snapshot/block.js';
 import { ByteWriter } from '../snapshot/byte-writer.js';
-import { type Entry, writeEntry, writeRemoval } from '../snapshot/entry.js';
+import { REMOVED, writeEntry, writeRemoval } from '../snapshot/entry.js';
+import type { SegmentContent } from '../snapshot/segment.js';
 import { SliceBudget } from '../state/cells.js';
 import { keyOrder } from '../state/key.js';
 import type { StateSchema } from '../state/state-schema.js';
-import { GONE, type SlotTable } from './slot-table.js';
+import { CHANGED_SLOTS, GONE, type SlotTable } from './slot-table.js';
 
 /** The cost of sorting an entry into its group, relative to the cost of encoding it. */
 const SORT_COST = 1 / 8;
@@ -26,6 +27,8 @@ export interface CaptureOutput<Result> {
   readonly blocks: BlockWriter;
   /** Total size of the finished blocks. */
   readonly bytes: number;
+  /** Called after the entries of a group were added. */
+  endGroup?(group: number, holds: SegmentContent): void;
   finish(): Result;
 }
 
@@ -39,21 +42,22 @@ export interface CaptureOptions<V, Ver, Result> {
   readonly output: () => CaptureOutput<Result>;
   /** The slots to encode. Default: all slots in use. */
   readonly slots?: Iterable<number>;
-  /** Encode slots of removed keys as removals, then free them. Default: omit them. */
-  readonly hasRemovals?: boolean;
+  /**
+   * For changes: what `SlotTable.takeChanged` returned. Slots of removed keys are then encoded as removals and freed;
+   * by default they are omitted.
+   */
+  readonly changed?: Uint8Array;
 }
 
 export class MemoryCapture<V, Ver, Result> {
   readonly #schema: StateSchema<V, Ver>;
   readonly #options: CaptureOptions<V, Ver, Result>;
-  /** By slot: the old value, if it is immutable and has no version. */
-  readonly #kept = new Map<number, V | typeof GONE>();
-  /** By slot: index of its kept entry. Entries share a few buffers, since an array for each would be much garbage. */
-  readonly #keptEntries = new Map<number, number>();
-  readonly #entryBuffers: ByteWriter[] = [];
-  readonly #entryStarts: number[] = [];
-  readonly #entryEnds: number[] = [];
-  readonly #scratch = new ByteWriter();
+  /** By slot: the number of its kept entry, from 1; 0 if there is none. Slots that were added later have none. */
+  readonly #keptBySlot: Uint32Array;
+  /** By number: the buffer of the entry, and its place there. An array for each entry would be much garbage. */
+  readonly #keptIn: ByteWriter[] = [];
+  readonly #keptStarts: number[] = [];
+  readonly #keptEnds: number[] = [];
   readonly #work: Generator<void, Result>;
   #failure: { readonly thrown: unknown } | undefined;
   #result: { readonly value: Result } | undefined;
@@ -61,6 +65,10 @@ export class MemoryCapture<V, Ver, Result> {
   constructor(schema: StateSchema<V, Ver>, options: CaptureOptions<V, Ver, Result>) {
     this.#schema = schema;
     this.#options = options;
+    this.#keptBySlot = new Uint32Array(options.table.keys.length + 1);
+    this.#keptIn.push(new ByteWriter());
+    this.#keptStarts.push(0);
+    this.#keptEnds.push(0);
     this.#work = this.#encode();
   }
 
@@ -69,28 +77,23 @@ export class MemoryCapture<V, Ver, Result> {
    * write.
    */
   keep(slot: number): void {
-    const { table, generation, since } = this.#options;
+    const { table, generation, since, changed } = this.#options;
     const slotGeneration = table.generations[slot] as number;
     if (slotGeneration < since || slotGeneration >= generation - 1) return;
-    const value = table.values[slot];
-    const isPlain = value !== undefined && typeof value !== 'object';
-    if (value === GONE || (isPlain && table.versions[slot] === undefined)) {
-      this.#kept.set(slot, value);
-      return;
-    }
-    const last = this.#entryBuffers.at(-1);
-    const buffer = last !== undefined && last.length < KEPT_BYTES ? last : new ByteWriter();
+    if (table.values[slot] === GONE && changed === undefined) return;
+    const last = this.#keptIn[this.#keptIn.length - 1] as ByteWriter;
+    const buffer = last.length < KEPT_BYTES ? last : new ByteWriter();
     const start = buffer.length;
     try {
-      writeEntry(buffer, this.#schema, this.#entryAt(slot, value));
+      this.#writeSlot(buffer, slot);
     } catch (thrown) {
       this.#failure ??= { thrown };
       return;
     }
-    this.#keptEntries.set(slot, this.#entryBuffers.length);
-    this.#entryBuffers.push(buffer);
-    this.#entryStarts.push(start);
-    this.#entryEnds.push(buffer.length);
+    this.#keptBySlot[slot] = this.#keptIn.length;
+    this.#keptIn.push(buffer);
+    this.#keptStarts.push(start);
+    this.#keptEnds.push(buffer.length);
   }
 
   /** Encodes one slice. Returns true when there is nothing left to do. */
@@ -118,67 +121,85 @@ export class MemoryCapture<V, Ver, Result> {
 
   *#encode(): Generator<void, Result> {
     const { table } = this.#options;
-    const { keyGroups } = this.#schema;
-    const groups = Array.from({ length: keyGroups }, () => [] as number[]);
+    const groups = Array.from({ length: this.#schema.keyGroups }, () => [] as number[]);
     const budget = new SliceBudget();
-    for (const slot of this.#options.slots ?? slotsBelow(table.keys.length)) {
-      if (this.#isCaptured(slot)) groups[table.groupAt(slot, keyGroups)]?.push(slot);
-      if (budget.spend(SORT_COST, 0)) yield;
-    }
+    yield* this.#sortSlots(groups, budget);
     const output = this.#options.output();
     for (const [group, slots] of groups.entries()) {
+      if (slots.length === 0) continue;
       output.blocks.enter(0, group);
-      let previous = Number.NaN;
+      let values = 0;
       for (const place of keyOrder(slots.map((slot) => table.keyAt(slot)))) {
-        const slot = slots[place] as number;
-        if (slot === previous) continue; // listed twice
-        previous = slot;
         const bytesBefore = output.bytes;
-        this.#encodeSlot(output.blocks, slot);
+        if (this.#encodeSlot(output.blocks, slots[place] as number, group)) values += 1;
         if (budget.spend(1, output.bytes - bytesBefore)) yield;
       }
+      const isWhole = values === table.storedIn(group);
+      output.endGroup?.(group, !isWhole ? 'changes' : values > 0 ? 'all' : 'nothing');
     }
     return output.finish();
   }
 
-  /** Free slots and keys that were added later are not part of the capture. */
-  #isCaptured(slot: number): boolean {
-    const { table, generation } = this.#options;
-    if (table.keys[slot] === undefined) return false;
-    if ((table.generations[slot] as number) < generation - 1) return true;
-    return this.#keptEntries.has(slot) || this.#kept.has(slot);
-  }
-
-  #encodeSlot(blocks: BlockWriter, slot: number): void {
-    const { table, generation, hasRemovals = false } = this.#options;
-    const isKept = table.generations[slot] === generation;
-    const entry = isKept ? this.#keptEntries.get(slot) : undefined;
-    if (entry !== undefined) {
-      blocks.addEncoded(
-        (this.#entryBuffers[entry] as ByteWriter).view(
-          this.#entryStarts[entry],
-          this.#entryEnds[entry],
-        ),
-      );
+  /** Adds the captured slots to their groups. */
+  *#sortSlots(groups: readonly number[][], budget: SliceBudget): Generator<void, void> {
+    const { table, slots, changed } = this.#options;
+    const { keyGroups } = this.#schema;
+    const add = (slot: number) => {
+      if (this.#isCaptured(slot)) groups[table.groupAt(slot, keyGroups)]?.push(slot);
+    };
+    if (slots !== undefined) {
+      for (const slot of slots) {
+        add(slot);
+        if (budget.spend(SORT_COST, 0)) yield;
+      }
       return;
     }
-    const value = isKept ? this.#kept.get(slot) : table.values[slot];
-    if (!isKept) table.generations[slot] = generation - 1;
-    if (value !== GONE) blocks.add(this.#schema, this.#entryAt(slot, value));
-    else if (hasRemovals) {
-      this.#scratch.clear();
-      writeRemoval(this.#scratch, table.keyAt(slot));
-      blocks.addEncoded(this.#scratch.view());
-      if (!isKept) table.free(slot);
+    const end = this.#keptBySlot.length - 1; // later slots were added since
+    for (let start = 0; start < end; start += CHANGED_SLOTS) {
+      if (changed !== undefined && changed[start / CHANGED_SLOTS] !== 1) continue;
+      const stop = Math.min(start + CHANGED_SLOTS, end);
+      for (let slot = start; slot < stop; slot += 1) add(slot);
+      if (budget.spend(CHANGED_SLOTS * SORT_COST, 0)) yield;
     }
   }
 
-  #entryAt(slot: number, value: V | undefined): Entry<V, Ver> {
-    const { table } = this.#options;
-    return { key: table.keyAt(slot), value, version: table.versions[slot] as Ver };
+  /** Free slots, and keys that were added later, are not part of the capture. */
+  #isCaptured(slot: number): boolean {
+    const { table, generation, since } = this.#options;
+    const slotGeneration = table.generations[slot] as number;
+    if (slotGeneration === generation) return this.#keptBySlot[slot] !== 0;
+    return (
+      slotGeneration >= since && slotGeneration < generation - 1 && table.keys[slot] !== undefined
+    );
   }
-}
 
-function* slotsBelow(end: number): Generator<number, void> {
-  for (let slot = 0; slot < end; slot += 1) yield slot;
+  /** Returns true if the slot has a value or a tombstone, false if its key was removed. */
+  #encodeSlot(blocks: BlockWriter, slot: number, group: number): boolean {
+    const { table, generation, changed } = this.#options;
+    let isRemoved: boolean;
+    if (table.generations[slot] === generation) {
+      const entry = this.#keptBySlot[slot] as number;
+      const { buffer } = this.#keptIn[entry] as ByteWriter;
+      const start = this.#keptStarts[entry] as number;
+      isRemoved = buffer[start] === REMOVED;
+      blocks.addEncoded(buffer, start, this.#keptEnds[entry]);
+    } else {
+      isRemoved = table.values[slot] === GONE;
+      table.generations[slot] = generation - 1;
+      if (isRemoved && changed === undefined) return false;
+      this.#writeSlot(blocks.beginEntry(), slot);
+      blocks.endEntry();
+      if (isRemoved) table.free(slot);
+    }
+    if (changed !== undefined) table.setStored(slot, group, !isRemoved);
+    return !isRemoved;
+  }
+
+  #writeSlot(writer: ByteWriter, slot: number): void {
+    const { table } = this.#options;
+    const key = table.keyAt(slot);
+    const value = table.values[slot];
+    if (value === GONE) writeRemoval(writer, key);
+    else writeEntry(writer, this.#schema, key, value, table.versions[slot] as Ver);
+  }
 }

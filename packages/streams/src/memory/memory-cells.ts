@@ -36,9 +36,6 @@ const SAMPLE_EVERY = 64;
 /** Maximum size that one sample represents. */
 const SAMPLE_BYTES_MAX = 1024 * 1024;
 
-/** With fewer keys, everything is in the CPU cache anyway. */
-const WARM_KEYS_MIN = 4_096;
-
 /** A cell is the number of a slot. */
 export class MemoryCells<V, Ver> implements Cells<V, Ver, number> {
   readonly schema: StateSchema<V, Ver>;
@@ -50,8 +47,6 @@ export class MemoryCells<V, Ver> implements Cells<V, Ver, number> {
   #generation = 2;
   /** Generation of the newest capture of changes. */
   #trackedSince = 2;
-  /** Slots that have changed since then. A slot may be listed twice. */
-  #changed: number[] = [];
   /** Slots to free when the running capture ends. Captures of changes free their slots themselves. */
   #gone: number[] = [];
   #changedBytes = 0;
@@ -63,9 +58,6 @@ export class MemoryCells<V, Ver> implements Cells<V, Ver, number> {
   #stored = new Map<number, StoredGroup>();
   #reader: StateSchema<V, Ver>;
   readonly #scratch = new ByteWriter();
-  /** Never read: `warm` stores its result here so that the compiler cannot optimize it away. */
-  protected warmed = 0;
-
   constructor(schema: StateSchema<V, Ver>, turns: Turns, options: MemoryCellsOptions) {
     this.schema = schema;
     this.#turns = turns;
@@ -75,27 +67,14 @@ export class MemoryCells<V, Ver> implements Cells<V, Ver, number> {
 
   /** A key that is found has already been checked. */
   find(key: Key): number | undefined {
-    const slot = this.#table.slots.get(key);
+    const slot = this.#table.slotOf(key);
     if (slot !== undefined) return this.#table.values[slot] === GONE ? undefined : slot;
     checkKey(key);
     return this.#stored.size === 0 ? undefined : this.#findStored(key);
   }
 
-  /**
-   * Loads keys, generations and values into the CPU cache. The lookups are independent here, so their cache misses
-   * overlap; during processing, each item would wait for its own. Saves a quarter of the time with 100,000 keys.
-   */
   warm(keys: readonly Key[]): void {
-    const { slots, generations, values } = this.#table;
-    if (slots.size < WARM_KEYS_MIN) return;
-    let seen = 0;
-    for (const key of keys) {
-      const slot = slots.get(key);
-      if (slot === undefined) continue;
-      seen += generations[slot] as number;
-      if (typeof values[slot] === 'object') seen += 1;
-    }
-    this.warmed = seen;
+    this.#table.warm(keys);
   }
 
   #findStored(key: Key): number | undefined {
@@ -138,6 +117,7 @@ export class MemoryCells<V, Ver> implements Cells<V, Ver, number> {
   attach(groups: ReadonlyMap<number, StoredGroup>, reader: StateSchema<V, Ver>): void {
     assert(this.count === 0, 'stored groups are attached to empty cells');
     this.#stored = new Map(groups);
+    for (const group of groups.keys()) this.#table.setStoredIn(group, Number.POSITIVE_INFINITY);
     this.#reader = reader;
   }
 
@@ -155,6 +135,7 @@ export class MemoryCells<V, Ver> implements Cells<V, Ver, number> {
 
   #decode(group: number, { segments }: StoredGroup): void {
     const table = this.#table;
+    table.setStoredIn(group, 0);
     for (const [index, { name, bytes }] of segments.entries()) {
       readSegment(
         name,
@@ -164,6 +145,7 @@ export class MemoryCells<V, Ver> implements Cells<V, Ver, number> {
           // Keys are unique within a segment.
           const known = index === 0 ? undefined : table.slots.get(key);
           const slot = known ?? table.insert(key, value, version, 0, group);
+          table.setStored(slot, group, true);
           if (known !== undefined) table.set(slot, value, version);
           if (value === undefined) this.#tombstones.add(slot);
           else if (known !== undefined) this.#tombstones.delete(slot);
@@ -172,6 +154,7 @@ export class MemoryCells<V, Ver> implements Cells<V, Ver, number> {
           const slot = table.slots.get(key);
           if (slot === undefined) return;
           this.#takeOut(slot);
+          table.setStored(slot, group, false);
           table.free(slot);
         },
       );
@@ -221,12 +204,10 @@ export class MemoryCells<V, Ver> implements Cells<V, Ver, number> {
       generation: this.#generation,
       since: this.#trackedSince,
       output: () => new SegmentWriter(),
-      slots: this.#changed,
-      hasRemovals: true,
+      changed: this.#table.takeChanged(),
     });
     this.#capture = capture;
     this.#trackedSince = this.#generation;
-    this.#changed = [];
     this.#changedBytes = 0;
     return capture;
   }
@@ -353,7 +334,7 @@ export class MemoryCells<V, Ver> implements Cells<V, Ver, number> {
   }
 
   #list(slot: number): void {
-    this.#changed.push(slot);
+    this.#table.markChanged(slot);
     this.#sampleIn -= 1;
     if (this.#sampleIn > 0) return;
     const bytes = this.#bytesOf(slot);
@@ -368,8 +349,7 @@ export class MemoryCells<V, Ver> implements Cells<V, Ver, number> {
     if (value === GONE) return 0;
     try {
       this.#scratch.clear();
-      const entry = { key: keys[slot] as Key, value, version: versions[slot] as Ver };
-      writeEntry(this.#scratch, this.schema, entry);
+      writeEntry(this.#scratch, this.schema, keys[slot] as Key, value, versions[slot] as Ver);
       return this.#scratch.length;
     } catch {
       return 0;

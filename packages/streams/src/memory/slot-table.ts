@@ -5,10 +5,16 @@
 //
 // A removed key keeps its slot, marked `GONE`, until a capture has recorded the removal and while a snapshot still
 // sorts by it. Most removed keys come back, such as those of the next window.
+import { streamsLimits } from '../limits.js';
 import { groupOf, type Key } from '../state/key.js';
 
 const SLOTS_FIRST = 1_024;
+/** Changes are marked for this many slots together, so that finding them reads little memory, and all in order. */
+export const CHANGED_SLOTS = 256;
 const UNKNOWN_GROUP = -1;
+const NO_SLOT = -1;
+/** With fewer keys, everything is in the CPU cache anyway. */
+const WARM_KEYS_MIN = 4_096;
 
 /** The value of a slot whose key was removed. */
 export const GONE = Symbol('gone');
@@ -25,8 +31,21 @@ export class SlotTable<V, Ver> {
   generations = new Uint32Array(SLOTS_FIRST);
   /** By slot: the key group, computed on demand. */
   #groups = new Int16Array(SLOTS_FIRST);
+  /** By slot: whether the checkpoint store has the key. */
+  #stored = new Uint8Array(SLOTS_FIRST);
+  /** By group: how many keys the store has. */
+  readonly #storedByGroup: number[] = [];
+  /** By `CHANGED_SLOTS` slots: 1 if any of them has changed. */
+  #changed = new Uint8Array(SLOTS_FIRST / CHANGED_SLOTS);
   readonly #free: number[] = [];
   #goneCount = 0;
+  /** Keys that are about to be looked up, in this order, and their slots. */
+  #nextKeys: readonly Key[] = [];
+  readonly #nextSlots = new Int32Array(streamsLimits.batchItemsMax.value);
+  /** The place of the last one that was looked up. */
+  #nextAt = 0;
+  /** Never read: `warm` stores its result here so that the compiler cannot optimize it away. */
+  protected warmed = 0;
 
   /** Number of keys, not counting removed ones. */
   get count(): number {
@@ -35,7 +54,40 @@ export class SlotTable<V, Ver> {
 
   /** The slot of a removed key, if it still has one. */
   goneSlot(key: Key): number | undefined {
-    return this.#goneCount === 0 ? undefined : this.slots.get(key);
+    return this.#goneCount === 0 ? undefined : this.slotOf(key);
+  }
+
+  /** The slot of a key, even if it was removed. Keys that `warm` has looked up need not be looked up again. */
+  slotOf(key: Key): number | undefined {
+    const keys = this.#nextKeys;
+    let at = this.#nextAt;
+    if (keys[at] !== key) at += 1;
+    const slot = at < keys.length && keys[at] === key ? (this.#nextSlots[at] as number) : NO_SLOT;
+    if (slot === NO_SLOT) return this.slots.get(key);
+    this.#nextAt = at;
+    return slot;
+  }
+
+  /**
+   * Looks up the keys of a batch and loads what they refer to into the CPU cache. The lookups are independent here, so
+   * their cache misses overlap; during processing, each item would wait for its own. Saves a quarter of the time with
+   * 100,000 keys.
+   */
+  warm(keys: readonly Key[]): void {
+    const { slots, generations, values } = this;
+    const isWarmed = slots.size >= WARM_KEYS_MIN && keys.length <= this.#nextSlots.length;
+    this.#nextKeys = isWarmed ? keys : [];
+    this.#nextAt = 0;
+    if (!isWarmed) return;
+    let seen = 0;
+    for (let at = 0; at < keys.length; at += 1) {
+      const slot = slots.get(keys[at] as Key) ?? NO_SLOT;
+      this.#nextSlots[at] = slot;
+      if (slot === NO_SLOT) continue;
+      seen += generations[slot] as number;
+      if (typeof values[slot] === 'object') seen += 1;
+    }
+    this.warmed = seen;
   }
 
   /** Assigns a slot to a key that has none. */
@@ -69,11 +121,40 @@ export class SlotTable<V, Ver> {
 
   /** Makes the slot of a removed key available again. */
   free(slot: number): void {
+    this.#nextKeys = []; // it may be the slot of one of them
     this.slots.delete(this.keyAt(slot));
     this.keys[slot] = undefined;
     this.values[slot] = undefined;
     this.#goneCount -= 1;
     this.#free.push(slot);
+  }
+
+  markChanged(slot: number): void {
+    this.#changed[Math.floor(slot / CHANGED_SLOTS)] = 1;
+  }
+
+  /** The marks since the last call. */
+  takeChanged(): Uint8Array {
+    const changed = this.#changed;
+    this.#changed = new Uint8Array(changed.length);
+    return changed;
+  }
+
+  setStored(slot: number, group: number, isStored: boolean): void {
+    const difference = Number(isStored) - (this.#stored[slot] as number);
+    if (difference === 0) return;
+    this.#stored[slot] = Number(isStored);
+    this.#storedByGroup[group] = this.storedIn(group) + difference;
+  }
+
+  /** Number of keys of a group in the checkpoint store. */
+  storedIn(group: number): number {
+    return this.#storedByGroup[group] ?? 0;
+  }
+
+  /** Infinity while it is unknown. */
+  setStoredIn(group: number, keys: number): void {
+    this.#storedByGroup[group] = keys;
   }
 
   groupAt(slot: number, keyGroups: number): number {
@@ -90,11 +171,15 @@ export class SlotTable<V, Ver> {
   }
 
   #grow(): void {
-    const generations = new Uint32Array(this.generations.length * 2);
-    generations.set(this.generations);
-    this.generations = generations;
-    const groups = new Int16Array(this.#groups.length * 2);
-    groups.set(this.#groups);
-    this.#groups = groups;
+    const slots = this.generations.length * 2;
+    this.generations = grown(this.generations, new Uint32Array(slots));
+    this.#groups = grown(this.#groups, new Int16Array(slots));
+    this.#stored = grown(this.#stored, new Uint8Array(slots));
+    this.#changed = grown(this.#changed, new Uint8Array(slots / CHANGED_SLOTS));
   }
+}
+
+function grown<T extends Uint32Array | Int16Array | Uint8Array>(from: T, to: T): T {
+  to.set(from);
+  return to;
 }

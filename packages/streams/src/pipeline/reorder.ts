@@ -340,10 +340,6 @@ export class ReorderOperator extends Operator {
     );
   }
 
-  get heldCount(): number {
-    return this.#heap.length;
-  }
-
   #encode(version: unknown): string {
     const writer = new ByteWriter();
     this.#rules.versions.write(writer, version);

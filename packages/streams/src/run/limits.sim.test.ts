@@ -252,6 +252,140 @@ describe('X57 limits of one item, at the limit and one above', () => {
   }
 });
 
+describe('X57 limits of a pipeline, at the limit and one above', () => {
+  /** Lowers a limit that a test would take too long, or too much memory, to reach. */
+  async function lowered<T>(
+    name: keyof typeof streamsLimits,
+    value: number,
+    body: () => Promise<T>,
+  ): Promise<T> {
+    const limit = streamsLimits[name] as { value: number };
+    const before = limit.value;
+    limit.value = value;
+    try {
+      return await body();
+    } finally {
+      limit.value = before;
+    }
+  }
+  const finished = async (starting: ReturnType<typeof start>) => (await starting).finished;
+  const LOW = 100;
+
+  sim('workersMax', async (world) => {
+    const pipeline = definePipeline('p', (p) => {
+      p.source(memorySource({ uid: 'in', partitions: { a: numbers(1_000) } }))
+        .keyBy((n) => n)
+        .reduce({ uid: 'sum', initial: () => 0, add: (sum: number, n) => sum + n })
+        .to(fileSink({ uid: 'out', dir: 'out' }));
+    });
+    const { spawn: spawnWorkers } = new SimulatedWorkers(world, pipeline);
+    const { value: most } = streamsLimits.workersMax;
+    const startWith = (workers: number) => startIn(world, pipeline, { workers }, { spawnWorkers });
+    await expect(startWith(most + 1)).rejects.toMatchObject({ code: 'invalid-argument' });
+    await finished(startWith(most));
+  });
+
+  sim('timersMax', async (world) => {
+    let fired = 0;
+    const pipeline = definePipeline('p', (p) => {
+      const items = numbers(LOW + 1);
+      p.source(memorySource({ uid: 'in', partitions: { a: items } }), { eventTime: () => 0 })
+        .keyBy((n) => n)
+        .process({
+          uid: 'timers',
+          onError: fileSink({ uid: 'bad', dir: 'bad' }),
+          onItem: (n: number, ctx) => ctx.setTimer(n + 1),
+          onTimer: () => {
+            fired += 1;
+          },
+        })
+        .to(fileSink({ uid: 'out', dir: 'out' }));
+    });
+    await lowered('timersMax', LOW, () => finished(startIn(world, pipeline, {})));
+    expect(fired).toBe(LOW);
+    const [part] = (await world.files.list('bad')).filter((name) => name.startsWith('part-'));
+    const letter = Buffer.from(await world.files.readAt(`bad/${part}`, 0, 1_000)).toString();
+    expect(JSON.parse(letter)).toMatchObject({ position: LOW, reason: /more than 100 timers/ });
+  });
+
+  sim('finalTimersMax', async (world) => {
+    const rescheduling = (times: number, dir: string) =>
+      definePipeline('p', (p) => {
+        p.source(memorySource({ uid: 'in', partitions: { a: [0] } }), { eventTime: () => 0 })
+          .keyBy((n) => n)
+          .process({
+            uid: 'timers',
+            onItem: (_: number, ctx) => ctx.setTimer(1),
+            onTimer({ atMs }, ctx) {
+              if (atMs < times) ctx.setTimer(atMs + 1);
+            },
+          })
+          .to(fileSink({ uid: 'out', dir: `out/${dir}` }));
+      });
+    const runIn = (dir: string, times: number) =>
+      finished(startIn(world, rescheduling(times, dir), { dir }));
+    await lowered('finalTimersMax', LOW, async () => {
+      await runIn('fits', LOW);
+      await expect(runIn('over', LOW + 1)).rejects.toMatchObject({
+        details: { limit: 'finalTimersMax' },
+      });
+    });
+  });
+
+  /** Holds back all items until the source ends. The last batch, at which it does, has none of them. */
+  const held = (items: readonly unknown[], dir: string) =>
+    definePipeline('p', (p) => {
+      let version = 0;
+      const rest = new Array<null>(streamsLimits.batchItemsMax.value).fill(null);
+      p.source<unknown, number>(memorySource({ uid: 'in', partitions: { a: [...items, ...rest] } }))
+        .keyBy(() => 'k')
+        .reorder({
+          uid: 'r',
+          versionKind: 'number',
+          version(item) {
+            version += 1;
+            return item === null ? undefined : version;
+          },
+          sealed: { by: () => undefined },
+          late: 'drop',
+        })
+        .to(fileSink({ uid: 'out', dir: `out/${dir}` }));
+    });
+  for (const limit of ['reorderItemsMax', 'reorderBytesMax'] as const) {
+    sim(limit, async (world) => {
+      // Each item takes one byte.
+      const runIn = (dir: string, count: number) =>
+        finished(startIn(world, held(new Array<number>(count).fill(1), dir), { dir }));
+      await lowered(limit, LOW, async () => {
+        await runIn('fits', LOW);
+        await expect(runIn('over', LOW + 1)).rejects.toMatchObject({ code: 'limit-exceeded' });
+      });
+    });
+  }
+
+  sim('memoryStateBytesMax', async (world) => {
+    const pipeline = (dir: string) =>
+      definePipeline('p', (p) => {
+        p.source(memorySource({ uid: 'in', partitions: { a: numbers(1_000) } }))
+          .keyBy((n) => n)
+          .process({
+            uid: 'keep',
+            state: { text: aggregate(stringCodec) },
+            onItem: (n: number, ctx) => void ctx.state.text.update(() => `value ${n}`),
+          })
+          .to(fileSink({ uid: 'out', dir: `out/${dir}` }));
+      });
+    const runIn = (dir: string, bytesMax: number) =>
+      lowered('memoryStateBytesMax', bytesMax, () =>
+        finished(startIn(world, pipeline(dir), { dir })),
+      );
+    const tooLarge = await runIn('nothing', 0).catch((error: Error) => error.message);
+    const bytes = Number(/takes about (\d+) bytes/.exec(tooLarge ?? '')?.[1]);
+    await runIn('fits', bytes);
+    await expect(runIn('over', bytes - 1)).rejects.toMatchObject({ code: 'limit-exceeded' });
+  });
+});
+
 describe('a checkpoint that is not ready in time', () => {
   sim('is abandoned and retried, and its late result changes nothing', async (world) => {
     const inner = fileSink({ uid: 'out', dir: 'out' });

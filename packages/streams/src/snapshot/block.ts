@@ -12,7 +12,7 @@ import { keyGroupOf, showKey } from '../state/key.js';
 import type { StateSchema } from '../state/state-schema.js';
 import type { ByteRange, ByteReader } from './byte-reader.js';
 import { ByteWriter } from './byte-writer.js';
-import { type Entry, type ReadEntry, readEntry, writeEntry } from './entry.js';
+import { type ReadEntry, readEntry } from './entry.js';
 
 export const BLOCK_TAG = 0x42; // 'B'
 const HEAD_BYTES = 13;
@@ -34,6 +34,7 @@ export class BlockWriter {
   #section = 0;
   #group = 0;
   #entries = 0;
+  #entryStart = 0;
 
   constructor(emit: (block: WrittenBlock) => void) {
     this.#emit = emit;
@@ -47,27 +48,26 @@ export class BlockWriter {
     this.#group = group;
   }
 
-  add<V, Ver>(schema: StateSchema<V, Ver>, entry: Entry<V, Ver>): void {
-    const start = this.#payload.length;
-    writeEntry(this.#payload, schema, entry);
-    this.#added(start);
+  /** Append one entry to the returned writer, then call `endEntry`. */
+  beginEntry(): ByteWriter {
+    this.#entryStart = this.#payload.length;
+    return this.#payload;
   }
 
-  /** Adds an entry that is already encoded. */
-  addEncoded(entry: Uint8Array): void {
-    const start = this.#payload.length;
-    this.#payload.bytes(entry);
-    this.#added(start);
+  endEntry(): void {
+    if (this.#entries > 0 && this.#payload.length > BYTES_MAX) this.#cut(this.#entryStart);
+    this.#entries += 1;
+  }
+
+  /** Adds an entry that is already encoded: the bytes from `start` up to `end`. */
+  addEncoded(bytes: Uint8Array, start?: number, end?: number): void {
+    this.beginEntry().bytes(bytes, start, end);
+    this.endEntry();
   }
 
   /** Emits the last block, if any entries are left. */
   finish(): void {
     this.#cut(this.#payload.length);
-  }
-
-  #added(start: number): void {
-    if (this.#entries > 0 && this.#payload.length > BYTES_MAX) this.#cut(start);
-    this.#entries += 1;
   }
 
   /** Emits the first `length` bytes of the payload as a block. */

@@ -7,7 +7,7 @@ const BYTES_FIRST = 1_024;
 /** Above this length, the native encoder is faster than a loop over the characters. */
 const SHORT_TEXT = 64;
 /** Up to this length, a loop is faster than the native copy. */
-const SHORT_BYTES = 32;
+const SHORT_BYTES = 64;
 const HIGH_WORD = 2 ** 32;
 
 const encoder = new TextEncoder();
@@ -97,12 +97,16 @@ export class ByteWriter {
     if (rest > 0) this.varint(rest);
   }
 
-  bytes(content: Uint8Array): void {
-    const { length } = content;
+  /** The bytes of `content` from `start` up to `end`. */
+  bytes(content: Uint8Array, start = 0, end = content.length): void {
+    const length = end - start;
     this.#reserve(length);
-    if (length > SHORT_BYTES) this.#bytes.set(content, this.#length);
+    if (length > SHORT_BYTES) this.#bytes.set(content.subarray(start, end), this.#length);
     else {
-      for (let at = 0; at < length; at += 1) this.#bytes[this.#length + at] = content[at] as number;
+      const bytes = this.#bytes;
+      for (let from = start, to = this.#length; from < end; from += 1, to += 1) {
+        bytes[to] = content[from] as number;
+      }
     }
     this.#length += length;
   }

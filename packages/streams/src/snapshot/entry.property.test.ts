@@ -38,7 +38,7 @@ describe.each(Object.entries(kinds))('X7 entries with version %s', (_, [descript
   });
   const encode = (list: readonly Entry<unknown, unknown>[]) => {
     const writer = new ByteWriter();
-    for (const entry of list) writeEntry(writer, schema, entry);
+    for (const { key, value, version } of list) writeEntry(writer, schema, key, value, version);
     return writer.copy();
   };
 

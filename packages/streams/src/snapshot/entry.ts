@@ -35,11 +35,13 @@ const TOMBSTONE = 1;
 export const REMOVED = 2;
 const NO_BYTES = new Uint8Array(0);
 
-/** Appends an entry. Throws `bad-record` or `limit-exceeded` if the codec refuses the value. */
+/** Appends an entry; without a value, a tombstone. Throws `bad-record` or `limit-exceeded` if the codec refuses the value. */
 export function writeEntry<V, Ver>(
   writer: ByteWriter,
   schema: StateSchema<V, Ver>,
-  { key, value, version }: Entry<V, Ver>,
+  key: Key,
+  value: V | undefined,
+  version: Ver,
 ): void {
   const encoded = value === undefined ? NO_BYTES : encodeValue(schema, key, value);
   writer.u8(value === undefined ? TOMBSTONE : 0);

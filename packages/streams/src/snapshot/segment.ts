@@ -21,18 +21,28 @@ export interface Segment {
   readonly bytes: Uint8Array;
   readonly entries: number;
   readonly crc: number;
+  readonly holds: SegmentContent;
 }
+
+/** `all`: every key that the group has now. `nothing`: the group has no keys left. Both replace earlier segments. */
+export type SegmentContent = 'changes' | 'all' | 'nothing';
 
 /** Collects blocks into one segment per group. Groups must be entered in ascending order. */
 export class SegmentWriter {
   readonly blocks = new BlockWriter((block) => this.#take(block));
   readonly #segments: Segment[] = [];
   #parts: WrittenBlock[] = [];
+  readonly #holds = new Map<number, SegmentContent>();
   #bytes = 0;
 
   /** Total size of the finished blocks. */
   get bytes(): number {
     return this.#bytes;
+  }
+
+  /** Called after the entries of a group were added. */
+  endGroup(group: number, holds: SegmentContent): void {
+    this.#holds.set(group, holds);
   }
 
   finish(): readonly Segment[] {
@@ -52,7 +62,9 @@ export class SegmentWriter {
     if (first === undefined) return;
     const bytes = Buffer.concat(this.#parts.map((part) => part.bytes));
     const entries = this.#parts.reduce((sum, part) => sum + part.entries, 0);
-    this.#segments.push({ group: first.group, bytes, entries, crc: crc32(bytes) });
+    const { group } = first;
+    const holds = this.#holds.get(group) ?? 'changes';
+    this.#segments.push({ group, bytes, entries, crc: crc32(bytes), holds });
     this.#parts = [];
   }
 }

@@ -12,9 +12,13 @@
 import { assert } from '@syncline/kernel';
 import { crc32 } from '@syncline/kernel/node';
 import { streamsLimits } from '../limits.js';
-import { KEY_HASH } from '../state/key.js';
-import { incompatible, limitExceeded, tooNew } from '../state/state-error.js';
-import type { StateSchema } from '../state/state-schema.js';
+import { limitExceeded, tooNew } from '../state/state-error.js';
+import {
+  checkStoredSchema,
+  type StateSchema,
+  type StoredSchema,
+  storedSchema,
+} from '../state/state-schema.js';
 import {
   BLOCK_TAG,
   type Block,
@@ -33,14 +37,6 @@ const FORMAT = 1;
 const SOME_KEYS_ONLY = 1;
 const END_TAG = 0x45; // 'E'
 const END_BYTES = 21;
-
-export interface SnapshotHeader {
-  readonly kind: string;
-  readonly versionKind: string;
-  readonly codec: { readonly id: string; readonly version: number };
-  readonly keyGroups: number;
-  readonly hash: string;
-}
 
 export interface SnapshotWriterOptions {
   /** The snapshot contains only some keys, so it cannot replace a whole state. */
@@ -62,7 +58,7 @@ export class SnapshotWriter<V, Ver> {
   constructor(schema: StateSchema<V, Ver>, options: SnapshotWriterOptions) {
     this.#schema = schema;
     this.#options = options;
-    this.#push(encodeHeader(schema, options.isPartial));
+    this.#push(encodeSnapshotStart(storedSchema(schema), options.isPartial ? SOME_KEYS_ONLY : 0));
   }
 
   /** Size of the header and the finished blocks. */
@@ -101,18 +97,6 @@ export class SnapshotWriter<V, Ver> {
   }
 }
 
-function encodeHeader<V, Ver>(schema: StateSchema<V, Ver>, isPartial: boolean): Uint8Array {
-  const { kind, versions, codec, keyGroups } = schema;
-  const header: SnapshotHeader = {
-    kind,
-    versionKind: versions.kind,
-    codec: { id: codec.id, version: codec.version },
-    keyGroups,
-    hash: KEY_HASH,
-  };
-  return encodeSnapshotStart(header, isPartial ? SOME_KEYS_ONLY : 0);
-}
-
 export function encodeSnapshotStart(header: unknown, flags: number): Uint8Array {
   const json = Buffer.from(JSON.stringify(header));
   const writer = new ByteWriter();
@@ -140,7 +124,7 @@ export function encodeSnapshotEnd(blockCrcs: ByteWriter, entries: number): Uint8
 
 /** Reads a snapshot: the header immediately, the rest block by block. */
 export class SnapshotReader {
-  readonly header: SnapshotHeader;
+  readonly header: StoredSchema;
   readonly isPartial: boolean;
   readonly #reader: ByteReader;
   readonly #blockCrcs = new ByteWriter();
@@ -155,20 +139,9 @@ export class SnapshotReader {
   }
 
   /** Throws `incompatible` or `too-new` if the state cannot be restored from this snapshot. */
-  checkFits<V, Ver>({ kind, versions, codec }: StateSchema<V, Ver>): void {
-    const { header } = this;
-    const fields = [
-      ['kind', kind, header.kind],
-      ['version kind', versions.kind, header.versionKind],
-      ['codec', codec.id, header.codec.id],
-      ['key hash', KEY_HASH, header.hash],
-    ] as const;
-    for (const [field, expected, found] of fields) {
-      if (expected !== found) throw incompatible('the snapshot', field, expected, found);
-    }
-    if (header.codec.version > codec.version) {
-      throw tooNew(`codec "${codec.id}" of the snapshot`, header.codec.version, codec.version);
-    }
+  checkFits<V, Ver>(schema: StateSchema<V, Ver>): void {
+    const { keyGroups } = schema; // those of the snapshot may differ
+    checkStoredSchema('the snapshot', schema, { ...this.header, keyGroups });
   }
 
   /** The entries, one block at a time. The snapshot is only known to be valid once this completes without throwing. */
@@ -230,7 +203,7 @@ export class SnapshotReader {
   }
 }
 
-function readHeader(reader: ByteReader): { header: SnapshotHeader; flags: number } {
+function readHeader(reader: ByteReader): { header: StoredSchema; flags: number } {
   const magic = Buffer.from(reader.bytes(MAGIC.length)).toString('latin1');
   if (magic !== MAGIC) reader.fail(`"${MAGIC}"`, JSON.stringify(magic), 0);
   const format = reader.u16();
@@ -246,9 +219,9 @@ function readHeader(reader: ByteReader): { header: SnapshotHeader; flags: number
   return { header: parseHeader(json) ?? reader.fail('a header', 'other JSON', end), flags };
 }
 
-function parseHeader(json: Uint8Array): SnapshotHeader | undefined {
+function parseHeader(json: Uint8Array): StoredSchema | undefined {
   try {
-    const header = JSON.parse(Buffer.from(json).toString('utf8')) as SnapshotHeader;
+    const header = JSON.parse(Buffer.from(json).toString('utf8')) as StoredSchema;
     const { keyGroups, codec } = header;
     const isSound =
       Number.isInteger(keyGroups) &&

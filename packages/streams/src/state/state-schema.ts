@@ -2,8 +2,9 @@
 import { SynclineError } from '@syncline/kernel';
 import { streamsLimits } from '../limits.js';
 import type { Codec } from './codec.js';
-import { KEY_GROUPS_DEFAULT } from './key.js';
+import { KEY_GROUPS_DEFAULT, KEY_HASH } from './key.js';
 import type { StateDescription } from './state-backend.js';
+import { incompatible, tooNew } from './state-error.js';
 import type { VersionType } from './version.js';
 
 export interface StateSchema<V, Ver> {
@@ -59,6 +60,49 @@ export function createStateSchema(
     );
   }
   return { uid, kind, codec, versions, keyGroups, valueBytesMax: valueBytesMaxOf(uid) };
+}
+
+/** What is stored beside the entries of a state, in tables and snapshots. */
+export interface StoredSchema {
+  readonly kind: string;
+  readonly versionKind: string;
+  readonly codec: { readonly id: string; readonly version: number };
+  readonly keyGroups: number;
+  readonly hash: string;
+}
+
+export function storedSchema<V, Ver>(schema: StateSchema<V, Ver>): StoredSchema {
+  const { kind, versions, codec, keyGroups } = schema;
+  return {
+    kind,
+    versionKind: versions.kind,
+    codec: { id: codec.id, version: codec.version },
+    keyGroups,
+    hash: KEY_HASH,
+  };
+}
+
+/** Throws `incompatible` or `too-new` if entries with this stored schema cannot be read. */
+export function checkStoredSchema<V, Ver>(
+  what: string,
+  schema: StateSchema<V, Ver>,
+  stored: StoredSchema,
+): void {
+  const expected = storedSchema(schema);
+  const fields = [
+    ['kind', expected.kind, stored.kind],
+    ['version kind', expected.versionKind, stored.versionKind],
+    ['codec', expected.codec.id, stored.codec.id],
+    ['key groups', expected.keyGroups, stored.keyGroups],
+    ['key hash', expected.hash, stored.hash],
+  ] as const;
+  for (const [field, wanted, found] of fields) {
+    if (wanted !== found) throw incompatible(what, field, wanted, found);
+  }
+  const { id, version } = expected.codec;
+  if (stored.codec.version > version) {
+    throw tooNew(`codec "${id}" of ${what}`, stored.codec.version, version);
+  }
 }
 
 function invalid(field: string, message: string): SynclineError {

@@ -21,6 +21,7 @@ import { readEntry } from '../snapshot/entry.js';
 import { mergeSegments, readSegment } from '../snapshot/segment.js';
 import { bigintCodec, numberCodec } from '../state/codec.js';
 import { groupOf, type Key } from '../state/key.js';
+import type { StoredSchema } from '../state/state-schema.js';
 import { checkFormat } from './directory.js';
 import {
   type Head,
@@ -32,7 +33,7 @@ import {
   unseal,
 } from './layout.js';
 import type { StoredGroups } from './memory-states.js';
-import { readTable, type TableHeader } from './pipeline-states.js';
+import { readTable } from './pipeline-states.js';
 import { listSavepoints, rawSchema } from './savepoint.js';
 
 export interface InspectDeps {
@@ -50,7 +51,7 @@ export interface InspectOptions {
   readonly key?: Key;
 }
 
-export interface InspectedState extends TableHeader {
+export interface InspectedState extends StoredSchema {
   readonly operator: string;
   readonly state: string;
   readonly keys: number;
@@ -249,7 +250,7 @@ async function lookAtState(
   verify: boolean,
   key: Key | undefined,
 ): Promise<InspectedState> {
-  const table = readTable(view, uid, head) as TableHeader & Record<string, unknown>;
+  const table = readTable(view, uid, head) as StoredSchema & Record<string, unknown>;
   const { kind, versionKind, codec, keyGroups, hash } = table;
   const schema = rawSchema({ uid, kind, versionKind, codec, keyGroups, hash });
   const [operator = '', state = ''] = uid.split('/');
@@ -328,7 +329,7 @@ async function checkSegments(view: StorageReads, uid: string, groups: StoredGrou
 }
 
 /** Decodes numbers. For other codecs, shows the bytes as text, which they usually are. */
-function textOf(value: Uint8Array, { id, version }: TableHeader['codec']): string {
+function textOf(value: Uint8Array, { id, version }: StoredSchema['codec']): string {
   const known = [numberCodec, bigintCodec].find((codec) => codec.id === id);
   return known === undefined
     ? Buffer.from(value).toString('utf8')

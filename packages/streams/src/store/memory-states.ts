@@ -1,10 +1,10 @@
 // Keeps the states of a pipeline on the heap. Each epoch stores the changed entries, packed into one segment per key
 // group, and a table that lists the live segments.
 //
-// Every epoch that changes a group adds a segment to it. The group is rewritten as a whole once it has
-// `segmentsMergeAt` segments or its changes are larger than its base; only a few groups per epoch, so that no
-// checkpoint takes much longer than the others. At `segmentsMax` it is always rewritten. Old segments are deleted in
-// the same batch.
+// Every epoch that changes a group adds a segment to it, or replaces its segments if it changes all keys that the
+// group has. Otherwise the group is rewritten as a whole once it has `segmentsMergeAt` segments or its changes are
+// larger than its base; only a few groups per epoch, so that no checkpoint takes much longer than the others. At
+// `segmentsMax` it is always rewritten. Old segments are deleted in the same batch.
 import { assert, type Storage, type StorageBatch } from '@syncline/kernel';
 import { crc32 } from '@syncline/kernel/node';
 import { streamsLimits } from '../limits.js';
@@ -14,7 +14,7 @@ import type { Entry } from '../snapshot/entry.js';
 import { mergedSegment, type Segment } from '../snapshot/segment.js';
 import { nextTurn, runInSlices, SliceBudget, type Turns } from '../state/cells.js';
 import { corrupt } from '../state/state-error.js';
-import type { StateSchema } from '../state/state-schema.js';
+import { type StateSchema, type StoredSchema, storedSchema } from '../state/state-schema.js';
 import { type Head, seal, storeKeys } from './layout.js';
 import {
   type AnyCells,
@@ -23,8 +23,6 @@ import {
   readTable,
   type StateSize,
   schemaOfStored,
-  type TableHeader,
-  tableHeader,
 } from './pipeline-states.js';
 
 /** Epoch, bytes, entries, checksum. */
@@ -95,7 +93,7 @@ export class MemoryStates implements PipelineStates {
     state: MemoryState,
     storedAs: string,
     reader: StateSchema<unknown, unknown>,
-    table: TableHeader & Record<string, unknown>,
+    table: StoredSchema & Record<string, unknown>,
   ): Promise<void> {
     const { cells } = state;
     const isMigrated = reader !== cells.schema;
@@ -183,27 +181,35 @@ export class MemoryStates implements PipelineStates {
     budget: SliceBudget,
   ): Generator<void, number> {
     const { uid, versions } = cells.schema;
-    const { group } = segment;
+    const { group, holds } = segment;
     const live = groups.get(group) ?? [];
-    const liveBytes = live.reduce((sum, [, bytes]) => sum + bytes, 0);
-    if (!isMergeDue(live, segment.bytes.length, mergeBytesLeft)) {
-      const stored: StoredSegment = [epoch, segment.bytes.length, segment.entries, segment.crc];
+    const isMerged = holds === 'changes' && isMergeDue(live, segment.bytes.length, mergeBytesLeft);
+    let added: Segment | undefined = holds === 'nothing' ? undefined : segment;
+    let mergedBytes = 0;
+    if (isMerged) {
+      const before = live.map(([old, bytes, , crc]) => this.#segment(uid, group, old, bytes, crc));
+      const all = [...before, segment.bytes];
+      mergedBytes = all.reduce((sum, { length }) => sum + length, 0);
+      const name = `key group ${group} of state "${uid}"`;
+      added = yield* mergedSegment(name, group, all, versions, budget);
+    }
+    const stored: StoredSegment | undefined = added && [
+      epoch,
+      added.bytes.length,
+      added.entries,
+      added.crc,
+    ];
+    if (added !== undefined) batch.put(storeKeys.segment(uid, group, epoch), added.bytes);
+    if (holds === 'changes' && !isMerged && stored !== undefined) {
       assert(live.length + 1 < streamsLimits.segmentsMax.value, 'a chain of segments is bounded');
       groups.set(group, [...live, stored]);
-      batch.put(storeKeys.segment(uid, group, epoch), segment.bytes);
-      if (budget.spend(1, segment.bytes.length)) yield;
-      return 0;
+    } else {
+      for (const [old] of live) batch.delete(storeKeys.segment(uid, group, old));
+      if (stored === undefined) groups.delete(group);
+      else groups.set(group, [stored]);
     }
-    const before = live.map(([old, bytes, , crc]) => this.#segment(uid, group, old, bytes, crc));
-    const name = `key group ${group} of state "${uid}"`;
-    const merged = yield* mergedSegment(name, group, [...before, segment.bytes], versions, budget);
-    for (const [old] of live) batch.delete(storeKeys.segment(uid, group, old));
-    if (merged === undefined) groups.delete(group);
-    else {
-      groups.set(group, [[epoch, merged.bytes.length, merged.entries, merged.crc]]);
-      batch.put(storeKeys.segment(uid, group, epoch), merged.bytes);
-    }
-    return liveBytes + segment.bytes.length;
+    if (!isMerged && budget.spend(1, segment.bytes.length)) yield;
+    return mergedBytes;
   }
 
   async settle(): Promise<void> {
@@ -260,5 +266,5 @@ function tableOf(
   schema: StateSchema<unknown, unknown>,
   groups: ReadonlyMap<number, readonly StoredSegment[]>,
 ): unknown {
-  return { ...tableHeader(schema), groups: Object.fromEntries(groups) };
+  return { ...storedSchema(schema), groups: Object.fromEntries(groups) };
 }

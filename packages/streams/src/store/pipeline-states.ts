@@ -12,9 +12,8 @@ import {
 import { crc32 } from '@syncline/kernel/node';
 import type { Entry } from '../snapshot/entry.js';
 import type { Cells } from '../state/cells.js';
-import { KEY_HASH } from '../state/key.js';
-import { corrupt, incompatible, tooNew } from '../state/state-error.js';
-import type { StateSchema } from '../state/state-schema.js';
+import { corrupt } from '../state/state-error.js';
+import { checkStoredSchema, type StateSchema, type StoredSchema } from '../state/state-schema.js';
 import { type Head, storeKeys, unseal } from './layout.js';
 
 /** Cells of any state. The type of a cell is up to the backend. */
@@ -52,21 +51,12 @@ export interface StateSize {
   readonly bytes: number;
 }
 
-/** The fields that both kinds of table have. */
-export interface TableHeader {
-  readonly kind: string;
-  readonly versionKind: string;
-  readonly codec: { readonly id: string; readonly version: number };
-  readonly keyGroups: number;
-  readonly hash: string;
-}
-
 /** The stored table of a state, verified against the checksum in the head. */
 export function readTable(
   reads: StorageReads,
   state: string,
   head: Head,
-): (TableHeader & Record<string, unknown>) | undefined {
+): (StoredSchema & Record<string, unknown>) | undefined {
   const expected = head.tables[state];
   const sealed = reads.get(storeKeys.table(state));
   if (expected === undefined) return undefined;
@@ -79,18 +69,7 @@ export function readTable(
       found: found === undefined ? 'nothing' : String(found),
     });
   }
-  return unseal(name, sealed) as TableHeader & Record<string, unknown>;
-}
-
-export function tableHeader(schema: StateSchema<unknown, unknown>): TableHeader {
-  const { kind, versions, codec, keyGroups } = schema;
-  return {
-    kind,
-    versionKind: versions.kind,
-    codec: { id: codec.id, version: codec.version },
-    keyGroups,
-    hash: KEY_HASH,
-  };
+  return unseal(name, sealed) as StoredSchema & Record<string, unknown>;
 }
 
 /**
@@ -99,19 +78,10 @@ export function tableHeader(schema: StateSchema<unknown, unknown>): TableHeader 
  */
 export function schemaOfStored(
   { schema, migrateFrom }: DeclaredState,
-  stored: TableHeader,
+  stored: StoredSchema,
 ): StateSchema<unknown, unknown> {
   const what = `state "${schema.uid}"`;
   const reader = [schema, ...migrateFrom].find(({ codec }) => codec.id === stored.codec.id);
-  const fields = [
-    ['kind', schema.kind, stored.kind],
-    ['version kind', schema.versions.kind, stored.versionKind],
-    ['key groups', schema.keyGroups, stored.keyGroups],
-    ['key hash', KEY_HASH, stored.hash],
-  ] as const;
-  for (const [field, expected, found] of fields) {
-    if (expected !== found) throw incompatible(what, field, expected, found);
-  }
   if (reader === undefined) {
     throw new SynclineError(
       'incompatible',
@@ -120,13 +90,7 @@ export function schemaOfStored(
       { details: { field: 'codec', expected: schema.codec.id, found: stored.codec.id } },
     );
   }
-  if (stored.codec.version > reader.codec.version) {
-    throw tooNew(
-      `codec "${reader.codec.id}" of ${what}`,
-      stored.codec.version,
-      reader.codec.version,
-    );
-  }
+  checkStoredSchema(what, reader, stored);
   return reader;
 }
 

@@ -34,19 +34,19 @@ import {
   SnapshotReader,
 } from '../snapshot/snapshot-file.js';
 import { bytesCodec } from '../state/codec.js';
-import { type StateSchema, valueBytesMaxOf } from '../state/state-schema.js';
+import { type StateSchema, type StoredSchema, valueBytesMaxOf } from '../state/state-schema.js';
 import { noVersions, type VersionKind, type VersionType, versionsOf } from '../state/version.js';
 import { makeDurableDir } from './directory.js';
 import { type Generation, type Head, type Meta, readFrame, seal, storeKeys } from './layout.js';
 import type { StoredGroups } from './memory-states.js';
-import { readTable, type TableHeader } from './pipeline-states.js';
+import { readTable } from './pipeline-states.js';
 
-interface Section extends TableHeader {
+interface Section extends StoredSchema {
   readonly uid: string;
 }
 
 /** Starts with the fields of every snapshot header, so that SnapshotReader can check them. */
-interface SavepointHeader extends TableHeader {
+interface SavepointHeader extends StoredSchema {
   readonly pipeline: Meta;
   readonly generation: Generation;
   readonly epoch: number;

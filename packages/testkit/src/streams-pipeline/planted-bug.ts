@@ -35,9 +35,9 @@ export const CRASH_BUGS = {
   ],
   'D7 changes of state are not captured': [
     {
-      file: 'memory/memory-cells',
-      find: 'this.#changed.push(slot);',
-      replace: 'if (slot % 2 === 0) this.#changed.push(slot);',
+      file: 'memory/memory-capture',
+      find: 'if (this.#isCaptured(slot))',
+      replace: 'if (slot % 2 === 0 && this.#isCaptured(slot))',
     },
   ],
   'D8 sinks commit before the epoch is durable': [
@@ -198,8 +198,8 @@ export const CHECKED_BUGS = {
   ],
   'T10 a newer codec is not noticed': [
     {
-      file: 'store/pipeline-states',
-      find: 'if (stored.codec.version > reader.codec.version)',
+      file: 'state/state-schema',
+      find: 'if (stored.codec.version > version)',
       replace: 'if (false)',
     },
   ],

@@ -143,9 +143,9 @@ export const kernelLimits = defineLimits({
     why: 'Body of one record of a segment log. A larger one is refused; it also bounds what a damaged length can make a start hold in memory.',
   },
   logReadChunkBytes: {
-    value: 128 * 1024,
+    value: 1024 * 1024,
     unit: 'bytes',
-    why: 'Bytes read at a time when a segment log is opened: a few milliseconds of replay. Between two chunks the caller can let other work run.',
+    why: 'Bytes read at a time when a segment log is opened. A read takes several turns of the event loop, whatever its size. Between two chunks the caller can let other work run.',
   },
   logIndexStepBytes: {
     value: 256 * 1024,

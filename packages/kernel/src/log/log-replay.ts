@@ -38,7 +38,7 @@ export interface ReplayOptions {
    * promise has resolved. If it throws, `open` rejects with the error and nothing on disk has changed.
    */
   onRecord(number: number, kind: number, body: Uint8Array): Promise<void> | void;
-  /** Awaited after each chunk of about 128 KiB, to report progress and to let others run. */
+  /** Awaited after each chunk of about 1 MiB, to report progress and to let others run. */
   onProgress?(readBytes: number, totalBytes: number): Promise<void> | void;
 }
 

@@ -207,7 +207,7 @@ export interface CheckpointVisitor {
   header(header: CheckpointHeader): void;
   /** Bytes from `start` to `end` of `buffer` are the name of the set that the following elements belong to. */
   set(buffer: Uint8Array, start: number, end: number): void;
-  /** The list of dots is reused for the next element. */
+  /** The list of dots may be reused for the next element. */
   element(start: number, end: number, dots: readonly Dot[], isNew: boolean): void;
   end(expected: { readonly elements: number } & Pick<Digest, 'liveDots' | 'xor'>): void;
 }
@@ -223,7 +223,8 @@ export class CheckpointDecoder {
   #counters: readonly number[] = [];
   #phase: 'header' | 'blocks' | 'done' = 'header';
   #at = 0;
-  readonly #dots: Dot[] = [];
+  /** Reused: nearly every element has one dot. */
+  readonly #oneDot: Dot[] = [];
 
   constructor(path: string, visitor: CheckpointVisitor) {
     this.#path = path;
@@ -303,21 +304,23 @@ export class CheckpointDecoder {
     while (this.#at < payload.length) {
       const nameStart = this.#span(payload);
       this.#visitor.set(payload, nameStart, this.#at);
-      for (let count = this.#varint(payload); count > 0; count -= 1) {
-        this.#readElement(payload, isNew);
-        if (count % STEP_ELEMENTS === 0) yield;
+      for (let left = this.#varint(payload); left > 0; left -= STEP_ELEMENTS) {
+        this.#readSome(payload, Math.min(left, STEP_ELEMENTS), isNew);
+        yield;
       }
     }
   }
 
-  #readElement(payload: Buffer, isNew: boolean): void {
-    const start = this.#span(payload);
-    const end = this.#at;
-    const dots = this.#dots;
-    dots.length = 0;
-    for (let left = this.#varint(payload); left > 0; left -= 1) dots.push(this.#dot(payload));
-    if (dots.length === 0) this.#fail('an element has no dot');
-    this.#visitor.element(start, end, dots, isNew);
+  #readSome(payload: Buffer, count: number, isNew: boolean): void {
+    for (let left = count; left > 0; left -= 1) {
+      const start = this.#span(payload);
+      const end = this.#at;
+      const dotsCount = this.#varint(payload);
+      if (dotsCount === 0) this.#fail('an element has no dot');
+      const dots = dotsCount === 1 ? this.#oneDot : [];
+      for (let index = 0; index < dotsCount; index += 1) dots[index] = this.#dot(payload);
+      this.#visitor.element(start, end, dots, isNew);
+    }
   }
 
   #dot(payload: Buffer): Dot {
@@ -339,13 +342,16 @@ export class CheckpointDecoder {
   }
 
   #varint(payload: Buffer): number {
+    let at = this.#at;
     let value = 0;
-    for (let scale = 1; ; scale *= 0x80) {
-      const byte = payload[this.#at];
-      if (byte === undefined || scale > 2 ** 49) return this.#fail('a number is cut off');
-      this.#at += 1;
-      value += (byte & 0x7f) * scale;
-      if (byte < 0x80) return value;
+    for (let shift = 0; ; shift += 7) {
+      const byte = payload[at];
+      if (byte === undefined || shift > 49) return this.#fail('a number is cut off');
+      at += 1;
+      value = shift < 28 ? value | ((byte & 0x7f) << shift) : value + (byte & 0x7f) * 2 ** shift;
+      if (byte >= 0x80) continue;
+      this.#at = at;
+      return value;
     }
   }
 

@@ -15,7 +15,7 @@ import { SegmentLog } from '@syncline/kernel/node';
 import { ByteList } from '../byte-list.js';
 import { type EngineLimits, setsLimits } from '../limits.js';
 import type { DotWords } from '../memory/element-row.js';
-import { decodeOperations, type Operation } from '../operation/decode-operations.js';
+import { type Operation, OperationReader } from '../operation/decode-operations.js';
 import type { OwnOperations } from '../replication/committed-turns.js';
 import { RepairReplay } from '../replication/repair.js';
 import {
@@ -39,7 +39,7 @@ import { RecordKind } from './turns.js';
 
 const LOG_DIRECTORY = 'log';
 /** Read at once from a checkpoint. */
-const CHUNK_BYTES = 128 * 1024;
+const CHUNK_BYTES = 1024 * 1024;
 /** How long loading holds the event loop. A step takes up to a millisecond, and a few at the very start. */
 const SLICE_MS = 4;
 
@@ -101,6 +101,7 @@ export async function load(deps: LoadDeps, identity: Identity): Promise<Loaded> 
   let replayed = 0;
   const repairs = new RepairReplay(state);
   const own = new OwnKeeper(identity, deps.keepsOwn);
+  const reader = new OperationReader('corrupt');
   const onOperation = (operation: Operation, body: Uint8Array) => {
     own.see(operation, body);
     replayed += 1;
@@ -118,7 +119,9 @@ export async function load(deps: LoadDeps, identity: Identity): Promise<Loaded> 
         if (kind === RecordKind.repair) return repairs.part(body);
         if (kind === RecordKind.repairEnd) return repairs.end(body);
         repairs.abandon();
-        return slices.run(replay(state, kind, body, onOperation));
+        checkKind(kind);
+        reader.open(body);
+        return slices.run(replay(state, reader, (operation) => onOperation(operation, body)));
       },
       onProgress: (readBytes) => {
         deps.onProgress(checkpointBytes + readBytes, totalBytes);
@@ -146,22 +149,23 @@ export async function load(deps: LoadDeps, identity: Identity): Promise<Loaded> 
   };
 }
 
+function checkKind(kind: number): void {
+  if (kind === RecordKind.operations) return;
+  throw new SynclineError(
+    'corrupt',
+    `the log holds a record of kind ${kind}, which this version does not know`,
+  );
+}
+
 /** Each step applies a part of the record. Nothing else may change the state before all are done. */
 function* replay(
   state: SetsState,
-  kind: number,
-  body: Uint8Array,
-  onOperation: (operation: Operation, body: Uint8Array) => void,
+  reader: OperationReader,
+  onOperation: (operation: Operation) => void,
 ): Generator<void, void, undefined> {
-  if (kind !== RecordKind.operations) {
-    throw new SynclineError(
-      'corrupt',
-      `the log holds a record of kind ${kind}, which this version does not know`,
-    );
-  }
-  for (const operation of decodeOperations(body)) {
-    yield* applyOperation(state, operation);
-    onOperation(operation, body);
+  while (reader.next()) {
+    yield* applyOperation(state, reader);
+    onOperation(reader);
     yield;
   }
   state.settleTurn();

@@ -25,6 +25,7 @@ import {
   readDots,
   SEVERAL_DOTS,
 } from '../memory/element-row.js';
+import { AHEAD_MAX } from '../memory/order-hash.js';
 import type { SetEntry } from './set-table.js';
 import type { SetsState } from './sets-state.js';
 
@@ -68,8 +69,10 @@ export abstract class LocalChanges {
     let added = 0;
     try {
       set = this.state.sets.findOrCreate(args, key);
-      for (let index = from; index < to; index += 1)
+      for (let index = from; index < to; index += 1) {
+        if ((index - from) % AHEAD_MAX === 0 && to - from > 1) this.state.fetch(set, args, index);
         if (this.#operation.add(set, args, index)) added += 1;
+      }
     } catch (thrown) {
       this.#giveUp(set);
       throw thrown;
@@ -84,8 +87,10 @@ export abstract class LocalChanges {
     this.begin();
     let removed = 0;
     try {
-      for (let index = from; index < to; index += 1)
+      for (let index = from; index < to; index += 1) {
+        if ((index - from) % AHEAD_MAX === 0 && to - from > 1) this.state.fetch(set, args, index);
         if (this.#operation.remove(set, args, index)) removed += 1;
+      }
     } catch (thrown) {
       this.#giveUp(set);
       throw thrown;

@@ -5,6 +5,7 @@
 import { type Dot, formatActor, formatDot, SynclineError } from '@syncline/kernel';
 import { wordOf } from '../memory/element-heap.js';
 import { type DotWords, NO_DOT, readDots, SEVERAL_DOTS } from '../memory/element-row.js';
+import { AHEAD_MAX } from '../memory/order-hash.js';
 import type { Operation } from '../operation/decode-operations.js';
 import type { SetsState } from './sets-state.js';
 
@@ -21,9 +22,10 @@ export function* applyOperation(
 ): Generator<void, void, undefined> {
   checkReady(state, operation);
   state.startOperation();
+  const words: DotWords = { actor: 0, high: 0, low: 0 };
   for (let member = 0; member < operation.members.length; member += 1) {
     if (member % SLICE_MEMBERS === SLICE_MEMBERS - 1) yield;
-    applyMember(state, operation, member);
+    applyMember(state, operation, member, words);
   }
   state.advance(operation.actor, operation.base + operation.count - 1);
 }
@@ -45,7 +47,13 @@ function checkReady({ version }: SetsState, { actor, base, dependencies }: Opera
   );
 }
 
-function applyMember(state: SetsState, operation: Operation, member: number): void {
+/** `words` is overwritten. */
+function applyMember(
+  state: SetsState,
+  operation: Operation,
+  member: number,
+  words: DotWords,
+): void {
   const { heap, several, pins } = state;
   const setIndex = operation.setOf(member);
   const counter = operation.counterOf(member);
@@ -54,6 +62,8 @@ function applyMember(state: SetsState, operation: Operation, member: number): vo
       ? state.sets.findOrCreate(operation.sets, setIndex)
       : state.sets.find(operation.sets, setIndex);
   if (set === undefined) return;
+  if (member % AHEAD_MAX === 0 && operation.members.length > 1)
+    state.fetch(set, operation.members, member);
   const row =
     counter > 0
       ? state.findOrInsert(set, operation.members, member)
@@ -61,7 +71,6 @@ function applyMember(state: SetsState, operation: Operation, member: number): vo
   if (row === 0) return;
   const page = heap.words[row >>> 16] as Int32Array;
   const start = wordOf(row);
-  const words: DotWords = { actor: 0, high: 0, low: 0 };
   readDots(page, start, words);
   const isNew = words.actor === NO_DOT;
   if (counter > 0 && (isNew || (!pins.areOpen && isDropped(operation, words)))) {

@@ -39,6 +39,7 @@ const UNDO_WORDS = 6;
 const UNDO_FIRST = 1_024;
 /** After a larger turn the memory is released. */
 const UNDO_KEPT = 65_536;
+const LARGE_SET_MEMBERS = 16_384;
 
 export class SetsState {
   readonly heap = new ElementHeap();
@@ -154,10 +155,11 @@ export class SetsState {
 
   /**
    * Loads what `find` will read for these members into the processor's cache, see `MemberTable.fetch`, and keeps
-   * their hashes for it until `endFetch`.
+   * their hashes for it until `endFetch`. Members of a small set are in the cache anyway.
    */
-  fetch(set: SetEntry, list: ByteList): void {
-    const count = this.#ahead.fill(list, this.#position);
+  fetch(set: SetEntry, list: ByteList, from = 0): void {
+    if (set.table.size < LARGE_SET_MEMBERS) return;
+    const count = this.#ahead.fill(list, from, this.#position);
     this.#fetched[0] = set.table.fetch(this.#ahead.highs, count); // the compiler may drop reads whose result is unused
   }
 

@@ -44,8 +44,8 @@ export class OrderHash {
   }
 }
 
-/** Members that are hashed together. */
-const AHEAD_MAX = 16;
+/** Members that are hashed together. With more, the first would leave the processor's cache before they are used. */
+export const AHEAD_MAX = 16;
 
 /** The hashes of members that are looked up soon, in this order. */
 export class HashesAhead {
@@ -62,14 +62,15 @@ export class HashesAhead {
     this.#hash = hash;
   }
 
-  /** Returns how many of them are hashed. `scratch` is overwritten. */
-  fill(list: ByteList, scratch: PositionWords): number {
+  /** Starts with the item at `from` and returns how many are hashed. `scratch` is overwritten. */
+  fill(list: ByteList, from: number, scratch: PositionWords): number {
     this.#buffer = list.buffer;
-    this.#count = Math.min(list.length, AHEAD_MAX);
+    this.#count = Math.min(list.length - from, AHEAD_MAX);
     this.#next = 0;
     for (let index = 0; index < this.#count; index += 1) {
-      this.#starts[index] = list.start(index);
-      this.#hash.write(list.view, list.start(index), list.end(index), scratch);
+      const start = list.start(from + index);
+      this.#starts[index] = start;
+      this.#hash.write(list.view, start, list.end(from + index), scratch);
       this.highs[index] = scratch[0] as number;
       this.#lows[index] = scratch[1] as number;
     }

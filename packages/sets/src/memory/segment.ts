@@ -139,14 +139,17 @@ export function movePairs(
 ): void {
   const words = heap.words[from >>> 16] as Int32Array;
   const at = wordOf(from);
+  const slots = segmentSlots(words, at);
   const lowerWords = heap.words[lower >>> 16] as Int32Array;
+  const lowerAt = wordOf(lower);
   const upperWords = heap.words[upper >>> 16] as Int32Array;
-  for (let pair = 1; pair <= segmentSlots(words, at); pair += 1) {
+  const upperAt = wordOf(upper);
+  for (let pair = 1; pair <= slots; pair += 1) {
     const row = words[at + 2 * pair + 1] as number;
     if (row === 0) continue;
     const high = words[at + 2 * pair] as number;
-    if ((high & bit) === 0) addToSegment(lowerWords, wordOf(lower), high, row);
-    else addToSegment(upperWords, wordOf(upper), high, row);
+    if ((high & bit) === 0) addToSegment(lowerWords, lowerAt, high, row);
+    else addToSegment(upperWords, upperAt, high, row);
   }
   heap.free(from);
 }

@@ -31,8 +31,6 @@ import {
 } from './session-limits.js';
 
 const outputPauseBytes = setsLimits.outputPauseBytes.value;
-/** The rows of smaller sets stay in the processor's cache anyway. */
-const LARGE_SET_MEMBERS = 16_384;
 
 type EndReason = 'quit' | 'protocol-error' | 'killed' | 'output-full' | 'no-room' | OverdueReason;
 
@@ -213,7 +211,9 @@ export class Session implements RespSession, TurnMember {
         return undefined;
       }
       this.#deadlines.commandBegins(nowMs);
-      if (parser.ahead.length > 0 && !parser.isRepeated) fetchAhead(parser, keyspace);
+      // Pipelines look up many members of one set.
+      if (parser.ahead.length > 0 && !parser.isRepeated && parser.args.length === 3)
+        keyspace.fetch(parser.args, 1, parser.ahead);
       const mark = writer.mark(); // a command may end the turn, and then the replies before it have been sent
       client.hasUsedSets = false;
       const answer = dispatch(this.#context);
@@ -364,10 +364,4 @@ export class Session implements RespSession, TurnMember {
     this.#endWith(reason);
     this.#peer.cut();
   }
-}
-
-/** Pipelines look up many members of one set. Each lookup waits for main memory two or three times: here all wait together. */
-function fetchAhead({ args, ahead }: CommandParser, keyspace: Keyspace): void {
-  if (args.length !== 3 || keyspace.cardinality(args, 1) < LARGE_SET_MEMBERS) return;
-  keyspace.fetch(args, 1, ahead);
 }

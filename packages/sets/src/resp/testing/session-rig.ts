@@ -22,8 +22,7 @@ export class SessionRig {
   readonly metrics = new Map<string, number>();
   readonly ran: string[] = [];
   readonly unwatched: unknown[] = [];
-  /** The size of every set, and how many of its members were fetched ahead at a time. */
-  cardinality = 0;
+  /** How many members were fetched ahead at a time. */
   readonly fetched: number[] = [];
   /** Test commands by name, besides ECHO, WRITE, QUIT, PING and REPLY. All but PING use sets. */
   readonly commands: Map<string, ToyCommand>;
@@ -54,7 +53,6 @@ export class SessionRig {
     };
     this.facts = facts as ServerFacts;
     const keyspace: Partial<Keyspace> = {
-      cardinality: () => this.cardinality,
       fetch: (_args, _key, { length }) => void this.fetched.push(length),
       endFetch: () => undefined,
       unwatch: (watcher) => void this.unwatched.push(watcher),

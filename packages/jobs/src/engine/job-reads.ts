@@ -85,7 +85,7 @@ export class JobReads implements StoreReads {
     const { jobId } = job.row;
     const { found, states } = await this.#states(job, () => {
       const { row, head } = job;
-      const summary = job.cells.summary(scope, head.counts.all(row));
+      const summary = job.cells.summary(scope);
       const places = namedCells(job, [summary, ...summary.tags]);
       const info = jobInfoOf(row, head);
       return { found: { summary, places, info, lost: lostOf(job) }, cells: [...places.values()] };

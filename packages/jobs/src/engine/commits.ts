@@ -12,13 +12,26 @@
 // J4  No one sees a revision before it is as durable as its write requested.
 import { AssertionError, abortedError, assert, type Clock, SynclineError } from '@syncline/kernel';
 import { jobsLimits } from '../limits.js';
-import type { EngineParts, PinnedJob } from './job-cache.js';
+import type { JobCache, PinnedJob } from './job-cache.js';
 import type { JobMirror } from './job-mirror.js';
 import { CommitBatch, JobNotLoaded, type StagedJob } from './staged-job.js';
-import type { CommitRequest, StoreStart, WantedCell } from './store-adapter.js';
+import type {
+  CommitRequest,
+  EngineDeps,
+  StoreAdapter,
+  StoreStart,
+  WantedCell,
+} from './store-adapter.js';
 import { WriteQuota } from './write-quota.js';
 
-export interface CommitsDeps extends EngineParts {
+/** Dependencies shared by all parts of an engine. */
+export interface EngineParts extends EngineDeps {
+  readonly adapter: StoreAdapter;
+  readonly jobs: JobCache;
+  readonly commits: Commits;
+}
+
+export interface CommitsDeps extends Omit<EngineParts, 'commits'> {
   /** Called after memory is updated, before replies are sent. */
   onApplied(staged: StagedJob): void;
   /** Called after replies and events are sent. */
@@ -72,9 +85,12 @@ export class Commits {
         // Checked again after each wait.
         if (this.#isClosed) throw new SynclineError('closed', 'the job store is closed');
         if (signal?.aborted) throw abortedError('a call to the job store', signal);
-        const decideNow = (batch: CommitBatch) =>
-          decide(batch, batch.stage(jobId, pinned.creations));
-        return await this.#laneOf(jobId).run({ jobId, bytes, options, decide: decideNow });
+        return await new Promise<T>((resolve, reject) => {
+          const decideNow = (batch: CommitBatch) =>
+            decide(batch, batch.stage(jobId, pinned.creations));
+          const settle = { resolve, reject };
+          this.#laneOf(jobId).add(pendingCall({ jobId, bytes, options }, decideNow, settle));
+        });
       } catch (thrown) {
         if (!(thrown instanceof JobNotLoaded)) throw thrown;
       } finally {
@@ -131,8 +147,9 @@ export class Commits {
   }
 
   /** Call it after a job that is not in memory was deleted. */
-  noteDeleted(): void {
+  noteDeleted(jobId: string): void {
     this.jobsCount -= 1;
+    this.#deps.jobs.endFeed(jobId, 'deleted');
     this.#report();
   }
 
@@ -226,9 +243,7 @@ export class Commits {
   }
 
   #publish(staged: StagedJob): void {
-    const { job, changes, isDeleted } = staged;
-    if (changes.length > 0) job.feed?.publishStored(changes);
-    if (isDeleted) job.feed?.endDeleted();
+    this.#deps.jobs.publish(staged.job, staged.changes);
     this.#deps.onPublished(staged);
   }
 
@@ -239,15 +254,14 @@ export class Commits {
   }
 }
 
-interface LaneCall<T> {
+interface WaitingCall {
   readonly jobId: string;
   readonly bytes: number;
   readonly options: CommitOptions;
-  decide(batch: CommitBatch): T;
 }
 
 interface PendingCall {
-  readonly call: LaneCall<unknown>;
+  readonly call: WaitingCall;
   /** Decides the call. Throws only on bugs. Called again if the commit is repeated. */
   prepare(batch: CommitBatch): void;
   done(): void;
@@ -256,9 +270,9 @@ interface PendingCall {
 
 /** A call that waits for its commit: decided when the commit is formed, settled when it is stored. */
 function pendingCall<T>(
-  call: LaneCall<T>,
-  resolve: (answer: T) => void,
-  reject: (error: unknown) => void,
+  call: WaitingCall,
+  decide: (batch: CommitBatch) => T,
+  { resolve, reject }: { resolve(answer: T): void; reject(error: unknown): void },
 ): PendingCall {
   const { signal } = call.options;
   let answer: (() => void) | undefined;
@@ -274,7 +288,7 @@ function pendingCall<T>(
     prepare(batch) {
       if (signal?.aborted) return;
       try {
-        const decided = call.decide(batch);
+        const decided = decide(batch);
         answer = () => resolve(decided);
       } catch (thrown) {
         if (!(thrown instanceof SynclineError) && !(thrown instanceof JobNotLoaded)) throw thrown;
@@ -308,18 +322,15 @@ class CommitLane {
   readonly #between: (() => void | Promise<void>)[] = [];
   #isBusy = false;
   #isPlanned = false;
-  readonly #onIdle: (() => void)[] = [];
 
   constructor(deps: CommitLaneDeps) {
     this.#deps = deps;
   }
 
-  run<T>(call: LaneCall<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      this.#waiting.push(pendingCall(call, resolve, reject));
-      this.#deps.quota.add(1, call.bytes);
-      this.#plan();
-    });
+  add(pending: PendingCall): void {
+    this.#waiting.push(pending);
+    this.#deps.quota.add(1, pending.call.bytes);
+    this.#plan();
   }
 
   /** Calls back as soon as no commit is in flight. If the callback returns a promise, the next commit waits for it. */
@@ -335,9 +346,9 @@ class CommitLane {
   }
 
   /** Resolves when nothing is waiting or in flight. */
-  idle(): Promise<void> {
-    if (!this.#isBusy && this.#waiting.length === 0) return Promise.resolve();
-    return new Promise((resolve) => this.#onIdle.push(resolve));
+  async idle(): Promise<void> {
+    while (this.#isBusy || this.#waiting.length > 0)
+      await new Promise<void>((resolve) => this.#between.push(resolve));
   }
 
   /** Runs at the end of this turn of the event loop, so that calls that arrive together are committed together. */
@@ -358,19 +369,12 @@ class CommitLane {
   }
 
   async #continue(): Promise<void> {
-    for (const callback of this.#between.splice(0)) {
-      const reading = callback();
-      if (reading) await reading;
-    }
+    for (const callback of this.#between.splice(0)) await callback();
     this.#isBusy = false;
     for (const callback of this.#between.splice(0)) this.betweenCommits(callback);
     if (this.#isBusy) return;
-    if (this.#waiting.length > 0) {
-      this.#plan();
-      return;
-    }
-    for (const resolve of this.#onIdle.splice(0)) resolve();
-    this.#deps.onIdle();
+    if (this.#waiting.length > 0) this.#plan();
+    else this.#deps.onIdle();
   }
 
   #take(): readonly PendingCall[] {

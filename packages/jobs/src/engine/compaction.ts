@@ -6,15 +6,10 @@
 // once. The latest change of each key is kept.
 import { SynclineError } from '@syncline/kernel';
 import { jobsLimits } from '../limits.js';
-import type { Commits } from './commits.js';
-import type { EngineParts } from './job-cache.js';
+import type { EngineParts } from './commits.js';
 import type { JobMirror } from './job-mirror.js';
 import type { CommitBatch, StagedJob } from './staged-job.js';
 import type { RemovedChange } from './store-adapter.js';
-
-export interface CompactionDeps extends EngineParts {
-  readonly commits: () => Commits;
-}
 
 interface Step {
   readonly candidates: readonly RemovedChange[];
@@ -26,14 +21,18 @@ const REMOVAL_BYTES = 32;
 const EVERYTHING = { scope: {}, withLeases: true, withJob: true };
 
 export class Compaction {
-  readonly #deps: CompactionDeps;
+  readonly #deps: EngineParts;
   readonly #keysMax: number;
   readonly #running = new Set<Promise<void>>();
   #isStopped = false;
 
-  constructor(deps: CompactionDeps, keysMax: number) {
+  constructor(deps: EngineParts, keysMax: number) {
     this.#deps = deps;
     this.#keysMax = keysMax;
+  }
+
+  onPublished({ job, isDeleted }: StagedJob): void {
+    if (!isDeleted) this.consider(job);
   }
 
   /** Call it after each commit, and periodically. Runs steps as long as at least `changesMin` changes are due. */
@@ -85,7 +84,7 @@ export class Compaction {
     const candidates: RemovedChange[] = [];
     let bytes = 0;
     await adapter.whenReadable?.();
-    const view = await this.#deps.commits().whenInSync(() => adapter.openView(job, EVERYTHING));
+    const view = await this.#deps.commits.whenInSync(() => adapter.openView(job, EVERYTHING));
     try {
       const onDamaged = (revision: number) => {
         const fields = { jobId: job.row.jobId, revision, error: 'corrupt' };
@@ -118,7 +117,7 @@ export class Compaction {
       batch.requireSynced();
     };
     const bytes = candidates.length * REMOVAL_BYTES;
-    return this.#deps.commits().run(job.row.jobId, decide, { bytes, isOwn: true });
+    return this.#deps.commits.run(job.row.jobId, decide, { bytes, isOwn: true });
   }
 }
 

@@ -17,8 +17,7 @@ import { type Cell, type CellsSummary, cellName, progressOf } from './cell-count
 import type { JobFilter } from './changes.js';
 import { decodeStoredState } from './changes.js';
 import type { EncodedPage, JobProgress, StoreReads } from './checked-job-store.js';
-import type { Commits } from './commits.js';
-import type { EngineParts } from './job-cache.js';
+import type { EngineParts } from './commits.js';
 import type { JobFeedView } from './job-feed.js';
 import type { JobMirror } from './job-mirror.js';
 import type { CellRef, JobHead, StoreView } from './store-adapter.js';
@@ -27,7 +26,6 @@ import { ViewSlots } from './view-slots.js';
 type Signal = AbortSignal | undefined;
 
 export interface JobReadsDeps extends EngineParts {
-  readonly commits: Commits;
   begin(signal: Signal): void;
 }
 
@@ -81,7 +79,7 @@ export class JobReads implements StoreReads {
   }
 
   async #progress(job: JobMirror, scope: Scope): Promise<JobProgress> {
-    job.damage.checkScope(scope);
+    job.checkCells(scope);
     const { jobId } = job.row;
     const { found, states } = await this.#states(job, () => {
       const { row, head } = job;
@@ -102,7 +100,7 @@ export class JobReads implements StoreReads {
     return this.ofJob(jobId, signal, async (job) => {
       const { numTasks, incarnation } = job.row;
       const filter = { scope: checkScope(scope, numTasks), withLeases: false, withJob: false };
-      return readPage(await this.view(job, filter, signal), incarnation, page);
+      return readPage(await this.view(job.row, filter, signal), incarnation, page);
     });
   }
 
@@ -128,24 +126,23 @@ export class JobReads implements StoreReads {
    * while the view is open. Subscribers also wait while a shared store is unreachable.
    */
   async view(
-    job: JobMirror,
+    { jobId, incarnation }: Pick<JobInfo, 'jobId' | 'incarnation'>,
     filter: JobFilter,
     signal: Signal,
     isSubscriber = false,
   ): Promise<JobFeedView> {
     const { jobs } = this.#deps;
-    const { jobId } = job.row;
     const slot = await this.#slots.take(signal);
-    let pinned: JobMirror | undefined;
+    let job: JobMirror | undefined;
     const release = () => {
       slot.giveBack();
-      if (!pinned) return;
-      pinned.pins -= 1;
-      jobs.changed(pinned); // it may be evicted now
+      if (!job) return;
+      job.pins -= 1;
+      jobs.changed(job); // it may be evicted now
     };
     try {
-      ({ job: pinned } = await jobs.pin(jobId));
-      if (pinned !== job) throw noSuchJob(jobId);
+      ({ job } = await jobs.pin(jobId));
+      if (job?.row.incarnation !== incarnation) throw noSuchJob(jobId);
       const view = await this.#open(job, filter, { signal, isSubscriber });
       let isOpen = true;
       return {
@@ -175,7 +172,7 @@ export class JobReads implements StoreReads {
     const { adapter, clock, commits } = this.#deps;
     for (;;) {
       try {
-        job.damage.checkWhole();
+        job.checkWhole();
         await adapter.whenReadable?.();
         const view = await commits.whenInSync(() => {
           if (job.isDeleted) throw noSuchJob(job.row.jobId);

@@ -16,15 +16,11 @@ import { countFenced } from '../metrics-list.js';
 import { CellCounts } from './cell-counts.js';
 import { encodeState } from './changes.js';
 import type { DeletedJob, EncodedResult, StoreWrites } from './checked-job-store.js';
-import type { CommitOptions, Commits, DecideCall } from './commits.js';
-import type { EngineParts } from './job-cache.js';
-import type { RetentionOptions } from './job-mirror.js';
-import { JobMirror } from './job-mirror.js';
+import type { CommitOptions, DecideCall, EngineParts } from './commits.js';
 import type { Leases } from './leases.js';
 import type { CommitBatch, StagedJob } from './staged-job.js';
 
 export interface JobWritesDeps extends EngineParts {
-  readonly commits: Commits;
   readonly leases: Leases;
 }
 
@@ -34,15 +30,13 @@ const INCARNATION_BYTES = 8;
 
 export class JobWrites implements StoreWrites {
   readonly #deps: JobWritesDeps;
-  readonly #retention: RetentionOptions;
 
-  constructor(deps: JobWritesDeps, retention: RetentionOptions) {
+  constructor(deps: JobWritesDeps) {
     this.#deps = deps;
-    this.#retention = retention;
   }
 
   createJob(spec: Required<JobSpec>, signal: Signal): Promise<CreatedJob> {
-    const { clock, random } = this.#deps;
+    const { clock, random, jobs } = this.#deps;
     const decide = (batch: CommitBatch, staged: StagedJob | undefined): CreatedJob => {
       const decision = decideCreate(staged?.rows, spec, {
         incarnation: Buffer.from(random.bytes(INCARNATION_BYTES)).toString('hex'),
@@ -53,7 +47,7 @@ export class JobWrites implements StoreWrites {
       const counts = new CellCounts(spec.numTasks);
       const head = { revision: 0, timestampMs: 0, compactedTo: 0, logRecords: 0, counts };
       const rows = { row: decision.job, head, tasks: [], cells: [], handle: undefined };
-      batch.add(new JobMirror(rows, this.#retention), true).stage(decision);
+      batch.add(jobs.create(rows), true).stage(decision);
       batch.requireSynced();
       return { job: decision.info, created: true };
     };
@@ -92,7 +86,7 @@ export class JobWrites implements StoreWrites {
       const isCorrupt = thrown instanceof SynclineError && thrown.code === 'corrupt';
       if (!isCorrupt || !adapter.deleteDamaged) throw thrown;
       const deleted = await adapter.deleteDamaged(jobId, incarnation);
-      if (deleted) commits.noteDeleted();
+      if (deleted) commits.noteDeleted(jobId);
       if (deleted?.incarnation !== undefined) leases.forgetJob(deleted.incarnation);
       return deleted !== undefined;
     }
@@ -164,7 +158,7 @@ export class JobWrites implements StoreWrites {
     if (leases.isBeingLost(incarnation, taskId)) return undefined;
     const job = jobs.touch(jobId);
     if (job?.row.incarnation !== incarnation) return undefined;
-    job.damage.checkTask(taskId);
+    job.checkTask(taskId);
     const task = job.tasks.get(taskId);
     if (task?.state !== 'held' || task.epoch !== epoch) return undefined;
     // Memory may be outdated: only the database knows whether the lease is still held.

@@ -10,15 +10,11 @@
 import { SynclineError, type Timer } from '@syncline/kernel';
 import { decideLost } from '../core/decide-lease.js';
 import { jobsLimits } from '../limits.js';
-import type { Commits } from './commits.js';
-import type { EngineParts, PinnedJob } from './job-cache.js';
+import type { EngineParts } from './commits.js';
+import type { PinnedJob } from './job-cache.js';
 import { LeaseWatch } from './lease-watch.js';
 import type { CommitBatch, StagedJob } from './staged-job.js';
 import type { LeaseRef, StoreStart } from './store-adapter.js';
-
-export interface LeasesDeps extends EngineParts {
-  readonly commits: () => Commits;
-}
 
 /** Approximate size that a lost lease adds to a commit. */
 const LEASE_BYTES = 512;
@@ -26,7 +22,7 @@ const LEASE_BYTES = 512;
 const POLL_MS = 300;
 
 export class Leases {
-  readonly #deps: LeasesDeps;
+  readonly #deps: EngineParts;
   readonly #watch: LeaseWatch;
   /** By incarnation and task. */
   readonly #waiting = new Map<string, LeaseRef>();
@@ -36,7 +32,7 @@ export class Leases {
   #poll: Timer | undefined;
   #isClosed = false;
 
-  constructor(deps: LeasesDeps, start: StoreStart) {
+  constructor(deps: EngineParts, start: StoreStart) {
     this.#deps = deps;
     this.#watch = new LeaseWatch({
       clock: deps.clock,
@@ -152,13 +148,15 @@ export class Leases {
     const overdue = leases.map(({ taskId }) => taskId);
     const bytes = leases.length * LEASE_BYTES;
     try {
-      const lost = await this.#deps
-        .commits()
-        .run(jobId, (batch, staged) => this.#declareLost(batch, staged, leases), {
+      const lost = await this.#deps.commits.run(
+        jobId,
+        (batch, staged) => this.#declareLost(batch, staged, leases),
+        {
           overdue,
           bytes,
           isOwn: true,
-        });
+        },
+      );
       for (const { lease, revision } of lost) this.#reportLost(lease, revision);
     } finally {
       for (const lease of leases) this.#inFlight.delete(nameOf(lease));

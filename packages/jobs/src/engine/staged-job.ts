@@ -101,7 +101,7 @@ export class StagedJob implements JobCommit, WrittenTags {
   }
 
   taskOf(taskId: number): TaskRow | undefined {
-    this.job.damage.checkTask(taskId);
+    this.job.checkTask(taskId);
     return this.tasks.get(taskId) ?? this.job.tasks.get(taskId);
   }
 

@@ -12,19 +12,8 @@ import {
 } from '../engine/changes.js';
 import type { MirroredJob, StoreView } from '../engine/store-adapter.js';
 import { jobsLimits } from '../limits.js';
-import { type EmbeddedHandle, isCorrupt, readBatches } from './load-rows.js';
-import {
-  cellKey,
-  corruptRow,
-  decodeCell,
-  decodeRecord,
-  decodeRow,
-  logKey,
-  logRange,
-  revisionOfKey,
-  taskKey,
-  taskRow,
-} from './rows.js';
+import { type EmbeddedHandle, isCorrupt, readBatches, tagNoOf } from './load-rows.js';
+import * as rows from './rows.js';
 
 export interface EmbeddedViewDeps {
   readonly job: MirroredJob<EmbeddedHandle>;
@@ -73,15 +62,15 @@ export class EmbeddedView implements StoreView {
   ): AsyncGenerator<readonly StoredChange[]> {
     const { job, filter, snapshot } = this.#deps;
     if (after >= this.revision) return;
-    const range = logRange(job.handle.jobNo, after, this.revision);
+    const range = rows.logRange(job.handle.jobNo, after, this.revision);
     const damaged = (key: Uint8Array, error: SynclineError) => {
-      const revision = revisionOfKey(key);
+      const revision = rows.revisionOfKey(key);
       if (onDamaged) onDamaged(revision);
       else if (wanted === 'all' || this.#revisions().has(revision)) throw error;
     };
-    for await (const rows of readBatches(snapshot, range)) {
+    for await (const batch of readBatches(snapshot, range)) {
       const page: StoredChange[] = [];
-      for (const { key, value } of rows) {
+      for (const { key, value } of batch) {
         const change = value instanceof SynclineError ? value : intactRecord(key, value);
         if (change instanceof SynclineError) damaged(key, change);
         else if (!matchesFilter(filter, change)) continue;
@@ -100,10 +89,10 @@ export class EmbeddedView implements StoreView {
       if (at > 0) await new Promise<void>((resolve) => clock.defer(resolve));
       const page: StoredChange[] = [];
       for (const revision of ascending.subarray(at, at + pageMax)) {
-        const key = logKey(job.handle.jobNo, revision);
+        const key = rows.logKey(job.handle.jobNo, revision);
         const bytes = snapshot.get(key);
-        if (!bytes) throw corruptRow(key);
-        page.push(decodeRecord(key, bytes));
+        if (!bytes) throw rows.corruptRow(key);
+        page.push(rows.decodeRecord(key, bytes));
       }
       yield* pagesOf(page);
     }
@@ -122,15 +111,15 @@ export class EmbeddedView implements StoreView {
     if (kind === 'job') return this.#metadataRevision;
     const revision = job.latestRevision(kind, taskId, tag);
     if (revision <= this.revision) return revision;
-    const { jobNo, tags } = job.handle;
+    const { jobNo } = job.handle;
     if (kind === 'lease') {
-      const key = taskKey(jobNo, taskId);
+      const key = rows.taskKey(jobNo, taskId);
       const bytes = snapshot.get(key);
-      return bytes ? decodeRow(taskRow, key, bytes).revision : 0;
+      return bytes ? rows.decodeRow(rows.taskRow, key, bytes).revision : 0;
     }
-    const key = cellKey(jobNo, tags.numberOf(tag) ?? tags.nextNumber, taskId);
+    const key = rows.cellKey(jobNo, tagNoOf(job.handle, tag), taskId);
     const bytes = snapshot.get(key);
-    return bytes ? decodeCell(key, bytes, false).revision : 0;
+    return bytes ? rows.decodeCell(key, bytes, false).revision : 0;
   }
 }
 
@@ -150,7 +139,7 @@ function* pagesOf(changes: readonly StoredChange[]): Generator<readonly StoredCh
 
 function intactRecord(key: Uint8Array, value: Uint8Array): StoredChange | SynclineError {
   try {
-    return decodeRecord(key, value);
+    return rows.decodeRecord(key, value);
   } catch (thrown) {
     if (isCorrupt(thrown)) return thrown;
     throw thrown;

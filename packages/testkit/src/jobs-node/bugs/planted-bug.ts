@@ -161,7 +161,7 @@ export const SOURCE_EDITS = {
   /** The cells of a deleted job are not removed. */
   'jobs-delete-leaves-rows': [
     {
-      file: 'embedded/embedded-start',
+      file: 'embedded/deletions',
       find: 'KeyKind.log, KeyKind.cell,',
       replace: 'KeyKind.log,',
     },

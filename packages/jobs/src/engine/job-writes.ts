@@ -87,7 +87,7 @@ export class JobWrites implements StoreWrites {
       if (!isCorrupt || !adapter.deleteDamaged) throw thrown;
       const deleted = await adapter.deleteDamaged(jobId, incarnation);
       if (deleted) commits.noteDeleted(jobId);
-      if (deleted?.incarnation !== undefined) leases.forgetJob(deleted.incarnation);
+      if (deleted?.incarnation !== undefined) leases.watch.forgetJob(deleted.incarnation);
       return deleted !== undefined;
     }
   }
@@ -102,7 +102,7 @@ export class JobWrites implements StoreWrites {
         return decideLease(rows, request, nowMs);
       }));
     const { lease } = decided;
-    if (lease.state === 'held') this.#deps.leases.extend(incarnation, taskId);
+    if (lease.state === 'held') this.#deps.leases.watch.extend(incarnation, taskId);
     return lease;
   }
 

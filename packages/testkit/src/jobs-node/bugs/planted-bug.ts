@@ -116,7 +116,7 @@ export const SOURCE_EDITS = {
   'jobs-renewal-ignored': [
     {
       file: WRITES,
-      find: "if (lease.state === 'held') this.#deps.leases.extend(incarnation, taskId);",
+      find: "if (lease.state === 'held') this.#deps.leases.watch.extend(incarnation, taskId);",
       replace: '',
     },
   ],
@@ -132,7 +132,7 @@ export const SOURCE_EDITS = {
   'jobs-start-forgets-leases': [
     {
       file: 'engine/leases',
-      find: 'for (const { ttlMs, ...lease } of start.heldLeases) this.#watch.watch(lease, ttlMs);',
+      find: 'for (const { ttlMs, ...lease } of start.heldLeases) this.watch.watch(lease, ttlMs);',
       replace: '',
     },
   ],

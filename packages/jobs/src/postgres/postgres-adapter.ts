@@ -36,16 +36,11 @@ import { jobsLimits } from '../limits.js';
 import { isOvertaken, PostgresPool, type PostgresSession } from './postgres-client.js';
 import {
   CHANGE_COLUMNS,
-  type ChangeColumns,
-  changeOf,
-  FIND_JOB,
-  headOf,
-  JOB_COLUMNS,
-  type JobColumns,
-  jobRowOf,
+  findJobs,
   loadRows,
   readCommitRows,
   readSince,
+  type StoredJob,
   writeCommit,
 } from './postgres-commit.js';
 import { migrate } from './postgres-schema.js';
@@ -77,34 +72,21 @@ class PostgresAdapter implements StoreAdapter<number>, SharedStore<number> {
 
   async start(host: AdapterHost): Promise<StoreStart> {
     const { pool } = this.#deps;
-    const session = await pool.connect();
-    try {
-      await session.run('BEGIN');
-      await migrate(session, this.#schema);
-      await session.run('COMMIT');
-      pool.release(session);
-    } catch (thrown) {
-      await pool.rollback(session, thrown);
-      throw thrown;
-    }
+    await pool.transaction(WRITES, (session) => migrate(session, this.#schema));
     this.#watch = new PostgresWatch({ ...this.#deps, host }, this.#schema);
     await this.#watch.start();
-    const [found] = await this.#read((reading) =>
-      reading.rows<{ jobs: number; records: number }>(
-        'SELECT count(*) AS jobs, coalesce(sum(log_records), 0)::bigint AS records FROM jobs WHERE NOT is_deleted',
-      ),
+    const totals =
+      'SELECT count(*) AS jobs, coalesce(sum(log_records), 0)::bigint AS records FROM jobs WHERE NOT is_deleted';
+    const [found] = await this.#read((session) =>
+      session.rows<{ jobs: number; records: number }>(totals),
     );
-    return {
-      jobsCount: found?.jobs ?? 0,
-      logRecords: found?.records ?? 0,
-      generation: 0,
-      heldLeases: [],
-    };
+    const { jobs: jobsCount = 0, records: logRecords = 0 } = found ?? {};
+    return { jobsCount, logRecords, generation: 0, heldLeases: [] };
   }
 
   loadJob(jobId: string): Promise<JobRows<number> | undefined> {
     return this.#read(async (session) => {
-      const [job] = await session.rows<JobColumns>(FIND_JOB, [jobId]);
+      const [job] = await findJobs(session, 'job_id = $1', [jobId]);
       return job && loadRows(session, job);
     });
   }
@@ -138,9 +120,9 @@ class PostgresAdapter implements StoreAdapter<number>, SharedStore<number> {
   }
 
   changesAfter(job: Job): Promise<Since<number>> {
-    return this.#read(async (session): Promise<Since<number>> => {
-      const [found] = await session.rows<JobColumns>(FIND_JOB, [job.row.jobId]);
-      return found ? readSince(session, found, job) : { kind: 'rows', rows: undefined };
+    return this.#read(async (session) => {
+      const [found] = await findJobs(session, 'job_id = $1', [job.row.jobId]);
+      return readSince(session, found, job);
     });
   }
 
@@ -162,19 +144,15 @@ class PostgresAdapter implements StoreAdapter<number>, SharedStore<number> {
     return this.#watch?.overdue() ?? Promise.resolve([]);
   }
 
-  async readStates(
-    job: Job,
-    cells: readonly CellRef[],
-  ): Promise<readonly (Uint8Array | undefined)[]> {
+  async readStates({ handle }: Job, cells: readonly CellRef[]) {
     if (cells.length === 0) return [];
-    const rows = await this.#read((session) =>
-      session.rows<{ revision: number; message: Uint8Array }>(
-        'SELECT revision, message FROM changes WHERE job_no = $1 AND revision = ANY($2)',
-        [job.handle, cells.map(({ revision }) => revision)],
-      ),
+    const query = `SELECT ${CHANGE_COLUMNS} FROM changes c WHERE job_no = $1 AND revision = ANY($2)`;
+    const revisions = cells.map(({ revision }) => revision);
+    const found = await this.#read((session) =>
+      session.rows<StoredChange>(query, [handle, revisions]),
     );
-    const messages = new Map(rows.map(({ revision, message }) => [revision, message]));
-    return cells.map(({ revision }) => messages.get(revision));
+    const states = new Map(found.map(({ revision, bytes }) => [revision, bytes]));
+    return revisions.map((revision) => states.get(revision));
   }
 
   async openView(job: Job, filter: JobFilter): Promise<StoreView> {
@@ -182,10 +160,7 @@ class PostgresAdapter implements StoreAdapter<number>, SharedStore<number> {
     const session = await pool.connect();
     try {
       await session.begin(READS);
-      const [found] = await session.rows<JobColumns>(
-        `SELECT ${JOB_COLUMNS} FROM jobs WHERE job_no = $1 AND NOT is_deleted`,
-        [job.handle],
-      );
+      const [found] = await findJobs(session, 'job_no = $1', [job.handle]);
       if (!found) throw noSuchJob(job.row.jobId);
       return viewOf(session, found, filter, () => void pool.rollback(session));
     } catch (thrown) {
@@ -197,17 +172,12 @@ class PostgresAdapter implements StoreAdapter<number>, SharedStore<number> {
   async *listJobs({ prefix, after }: JobRange): AsyncGenerator<readonly ListedJob[]> {
     let last = after;
     for (;;) {
-      const rows = await this.#read((session) =>
-        session.rows<JobColumns>(
-          `SELECT ${JOB_COLUMNS} FROM jobs WHERE NOT is_deleted AND starts_with(job_id, $1) AND job_id > $2
-           ORDER BY job_id LIMIT ${PAGE_ROWS}`,
-          [prefix, last],
-        ),
-      );
-      yield rows.map((job) => ({ row: jobRowOf(job), head: headOf(job) }));
-      const end = rows.at(-1);
-      if (!end || rows.length < PAGE_ROWS) return;
-      last = end.metadata.jobId;
+      const page = `starts_with(job_id, $1) AND job_id > $2 ORDER BY job_id LIMIT ${PAGE_ROWS}`;
+      const jobs = await this.#read((session) => findJobs(session, page, [prefix, last]));
+      yield jobs;
+      const end = jobs.at(-1);
+      if (!end || jobs.length < PAGE_ROWS) return;
+      last = end.row.jobId;
     }
   }
 
@@ -237,7 +207,7 @@ const CHANGES = `SELECT ${CHANGE_COLUMNS} FROM changes c WHERE job_no = $1 AND r
 
 function viewOf(
   session: PostgresSession,
-  job: JobColumns,
+  { handle, head }: StoredJob,
   { scope, withLeases, withJob }: JobFilter,
   close: () => void,
 ): StoreView {
@@ -245,24 +215,18 @@ function viewOf(
   async function* pages(query: string, after: number): AsyncGenerator<readonly StoredChange[]> {
     cursors += 1;
     const cursor = `pages_${cursors}`;
-    const values = [
-      job.job_no,
-      after,
-      scope.taskId ?? null,
-      scope.tag ?? null,
-      withLeases,
-      withJob,
-    ];
+    const { taskId = null, tag = null } = scope;
+    const values = [handle, after, taskId, tag, withLeases, withJob];
     await session.rows(`DECLARE ${cursor} NO SCROLL CURSOR FOR ${query}`, values);
     for (;;) {
-      const rows = await session.rows<ChangeColumns>(`FETCH ${PAGE_ROWS} FROM ${cursor}`);
-      if (rows.length > 0) yield rows.map(changeOf);
-      if (rows.length < PAGE_ROWS) return;
+      const page = await session.rows<StoredChange>(`FETCH ${PAGE_ROWS} FROM ${cursor}`);
+      if (page.length > 0) yield page;
+      if (page.length < PAGE_ROWS) return;
     }
   }
   return {
-    revision: job.revision,
-    compactedTo: job.compacted_to,
+    revision: head.revision,
+    compactedTo: head.compactedTo,
     latest: (after) => pages(LATEST, after),
     changes: (after) => pages(CHANGES, after),
     close,

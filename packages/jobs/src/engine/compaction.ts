@@ -5,6 +5,7 @@
 // are one commit. Later commits themselves remove what they replace at or below it, so compaction reads each change
 // once. The latest change of each key is kept.
 import { SynclineError } from '@syncline/kernel';
+import { hasCode } from '../core/refusals.js';
 import { jobsLimits } from '../limits.js';
 import type { EngineParts } from './commits.js';
 import type { JobMirror } from './job-mirror.js';
@@ -126,7 +127,7 @@ function isReplaced(staged: StagedJob, change: RemovedChange): boolean {
   try {
     return staged.latestRevision(change) > change.revision;
   } catch (thrown) {
-    if (thrown instanceof SynclineError && thrown.code === 'corrupt') return false;
+    if (hasCode(thrown, 'corrupt')) return false;
     throw thrown;
   }
 }

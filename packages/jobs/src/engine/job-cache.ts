@@ -4,7 +4,8 @@
 // A job is evicted only when no call or commit has it pinned. Its feed stays if it has subscribers, except that in a
 // shared store such a job is not evicted, since the changes of other processes must be followed. Concurrent calls share
 // one load, and a job is never in memory twice: commits would reach only one of the copies.
-import { assert, SynclineError } from '@syncline/kernel';
+import { assert } from '@syncline/kernel';
+import { hasCode } from '../core/refusals.js';
 import type { JobsMetrics } from '../metrics-list.js';
 import type { StoredChange } from './changes.js';
 import type { JobFeed } from './job-feed.js';
@@ -206,8 +207,7 @@ export class JobCache {
         return await adapter.loadJob(jobId);
       } catch (thrown) {
         // The store is being reopened: wait and try again.
-        const isUnavailable = thrown instanceof SynclineError && thrown.code === 'unavailable';
-        if (!isUnavailable || !adapter.whenReadable) throw thrown;
+        if (!hasCode(thrown, 'unavailable') || !adapter.whenReadable) throw thrown;
       }
     }
   }

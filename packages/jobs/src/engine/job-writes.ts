@@ -7,7 +7,7 @@ import type { CheckedWrite } from '../checks/checked-write.js';
 import { decideCreate, decideMark, decideUpdate, type MeantJob } from '../core/decide-job.js';
 import { decideLease } from '../core/decide-lease.js';
 import { decideSetState } from '../core/decide-set-state.js';
-import { checkIncarnationOf } from '../core/refusals.js';
+import { checkIncarnationOf, hasCode } from '../core/refusals.js';
 import { type Applied, type JobRow, leaseOf, type TaskRow } from '../core/rows.js';
 import type { JobInfo, JobPatch, JobSpec, LeaseRequest, TaskLease } from '../job.js';
 import { defaultState } from '../job.js';
@@ -83,8 +83,7 @@ export class JobWrites implements StoreWrites {
       return await this.#commit(jobId, decide, { signal });
     } catch (thrown) {
       const { adapter, commits, leases } = this.#deps;
-      const isCorrupt = thrown instanceof SynclineError && thrown.code === 'corrupt';
-      if (!isCorrupt || !adapter.deleteDamaged) throw thrown;
+      if (!hasCode(thrown, 'corrupt') || !adapter.deleteDamaged) throw thrown;
       const deleted = await adapter.deleteDamaged(jobId, incarnation);
       if (deleted) commits.noteDeleted(jobId);
       if (deleted?.incarnation !== undefined) leases.watch.forgetJob(deleted.incarnation);

@@ -12,11 +12,6 @@ import type { JobMirror } from './job-mirror.js';
 import type { CommitBatch, StagedJob } from './staged-job.js';
 import type { RemovedChange } from './store-adapter.js';
 
-interface Step {
-  readonly candidates: readonly RemovedChange[];
-  readonly compactedTo: number;
-}
-
 /** Approximate size that a removal adds to a commit. */
 const REMOVAL_BYTES = 32;
 const EVERYTHING = { scope: {}, withLeases: true, withJob: true };
@@ -65,8 +60,8 @@ export class Compaction {
   async #run(job: JobMirror, changesMin: number): Promise<void> {
     try {
       while (!this.#isStopped && !job.isDeleted && this.#due(job) >= changesMin) {
-        const step = await this.#read(job);
-        await this.#commit(job, step);
+        const { candidates, compactedTo } = await this.#read(job);
+        await this.#commit(job, candidates, compactedTo);
       }
     } catch (thrown) {
       // A later commit triggers it again; until then the store keeps more than necessary.
@@ -78,7 +73,7 @@ export class Compaction {
   }
 
   /** A change that cannot be read is kept. */
-  async #read(job: JobMirror): Promise<Step> {
+  async #read(job: JobMirror) {
     const { adapter, logger } = this.#deps;
     const { compactedTo } = job.head;
     const through = Math.min(this.#target(job), compactedTo + this.#keysMax);
@@ -106,7 +101,11 @@ export class Compaction {
     return { candidates, compactedTo: through };
   }
 
-  #commit(job: JobMirror, { candidates, compactedTo }: Step): Promise<void> {
+  #commit(
+    job: JobMirror,
+    candidates: readonly RemovedChange[],
+    compactedTo: number,
+  ): Promise<void> {
     const decide = (batch: CommitBatch, staged: StagedJob | undefined) => {
       if (staged?.job !== job) return; // deleted in the meantime
       for (const change of candidates) {

@@ -153,9 +153,9 @@ export class JobEngine implements LocalEngine, AdapterHost {
 
   async #close(): Promise<void> {
     this.#sweep?.cancel();
-    this.#commits.close();
+    const committed = this.#commits.close();
     await Promise.all([this.#compaction.stop(), this.#leases.close()]);
-    await this.#commits.idle();
+    await committed;
     for (const { feed } of this.#jobs.feeds.values()) feed.close();
     await this.reads.whenDone();
     await this.adapter.close();

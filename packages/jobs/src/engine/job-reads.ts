@@ -149,7 +149,9 @@ export class JobReads implements StoreReads {
         compactedTo: view.compactedTo,
         latest: (after) => view.latest(after),
         changes: (after) => view.changes(after),
-        onWanted: (letGo) => slot.onWanted(letGo),
+        onWanted: (letGo) => {
+          slot.letGo = letGo;
+        },
         close() {
           if (!isOpen) return;
           isOpen = false;

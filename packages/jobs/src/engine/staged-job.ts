@@ -49,8 +49,6 @@ export class StagedJob implements JobCommit, WrittenTags {
   readonly removed: RemovedChange[] = [];
   readonly writers = new Set<number>();
   readonly #newTags = new Set<string>();
-  /** Tasks whose first write is in this commit. */
-  readonly #newTasks = new Set<number>();
   readonly #counts: CellCounts;
   #revision: number;
   #timestampMs: number;
@@ -153,10 +151,8 @@ export class StagedJob implements JobCommit, WrittenTags {
       this.#replaced({ kind: 'state', revision: before.revision, taskId, tag });
     } else {
       if (this.row.expectedTags.includes(tag)) counts.expectedWritten += 1;
-      if (!this.job.cells.hasWritten(taskId) && !this.#newTasks.has(taskId)) {
-        counts.silentTasks -= 1;
-        this.#newTasks.add(taskId);
-      }
+      const isSilent = !this.job.cells.hasWritten(taskId) && !this.writers.has(taskId);
+      if (isSilent) counts.silentTasks -= 1;
       if (!this.has(tag)) this.#newTags.add(tag);
     }
     counts.add(row.status, progressUnits(row.status, row.progress));

@@ -14,20 +14,7 @@ import { checkIncarnationOf } from '../core/refusals.js';
 import { cellName } from '../engine/cell-counts.js';
 import type { JobFilter } from '../engine/changes.js';
 import { type EngineJobStore, type EngineOptions, openJobStore } from '../engine/job-engine.js';
-import type {
-  CellRef,
-  CommitRequest,
-  Decide,
-  EngineDeps,
-  JobCommit,
-  JobRange,
-  JobRows,
-  ListedJob,
-  MirroredJob,
-  StoreAdapter,
-  StoreStart,
-  StoreView,
-} from '../engine/store-adapter.js';
+import type * as port from '../engine/store-adapter.js';
 import type { StoreCapabilities } from '../job-store.js';
 import { ALL_CAPABILITIES } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
@@ -45,7 +32,7 @@ import {
 } from './load-rows.js';
 import * as rows from './rows.js';
 
-type Job = MirroredJob<EmbeddedHandle>;
+type Job = port.MirroredJob<EmbeddedHandle>;
 
 export interface EmbeddedAdapterDeps {
   /** The job store has exclusive use of it while open, and does not close it. */
@@ -57,14 +44,13 @@ export interface EmbeddedAdapterDeps {
 /** A prefix with any other character matches no job id. */
 const JOB_ID_PART = /^[\x21-\x7e]*$/;
 
-export class EmbeddedAdapter implements StoreAdapter<EmbeddedHandle> {
+export class EmbeddedAdapter implements port.StoreAdapter<EmbeddedHandle> {
   readonly capabilities: StoreCapabilities = ALL_CAPABILITIES;
   readonly compacts = true;
   readonly #deps: EmbeddedAdapterDeps;
   readonly #batch = new StorageBatch();
   readonly #deletions: Deletions;
   #row: rows.StoreRow = { nextJobNo: 1, generation: 0 };
-  #jobsCount = 0;
   #hasBufferedMark = false;
 
   constructor(deps: EmbeddedAdapterDeps, keysMax: number) {
@@ -72,11 +58,10 @@ export class EmbeddedAdapter implements StoreAdapter<EmbeddedHandle> {
     this.#deletions = new Deletions(deps, keysMax);
   }
 
-  async start(): Promise<StoreStart> {
+  async start(): Promise<port.StoreStart> {
     const { storage, logger } = this.#deps;
     const start = await readStart(storage);
     this.#row = start.row;
-    this.#jobsCount = start.jobsCount;
     this.#hasBufferedMark = start.hasBufferedMark;
     for (const jobNo of start.deletedJobNos) this.#deletions.add(jobNo);
     const { generation } = start.row;
@@ -90,15 +75,17 @@ export class EmbeddedAdapter implements StoreAdapter<EmbeddedHandle> {
     return storage.health().kind === 'reopening' ? storage.whenReadable() : undefined;
   }
 
-  async loadJob(jobId: string): Promise<JobRows<EmbeddedHandle> | undefined> {
+  async loadJob(jobId: string): Promise<port.JobRows<EmbeddedHandle> | undefined> {
     const job = await loadRows(this.#deps.storage, jobId);
     return job && this.#isCommitted(job.handle.jobNo) ? job : undefined;
   }
 
-  async commit(_: readonly CommitRequest[], decide: Decide<EmbeddedHandle>): Promise<void> {
+  async commit(
+    _: readonly port.CommitRequest[],
+    decide: port.Decide<EmbeddedHandle>,
+  ): Promise<void> {
     const { storage } = this.#deps;
     const commit = decide({
-      jobsCount: this.#jobsCount,
       cell: (job, taskId, tag) => this.#cell(job.handle, taskId, tag).row,
       state: (job, taskId, tag) => {
         const revision = job.latestRevision('state', taskId, tag);
@@ -132,21 +119,20 @@ export class EmbeddedAdapter implements StoreAdapter<EmbeddedHandle> {
     this.#hasBufferedMark ||= marksBuffered;
     for (const [at, { kind, handle }] of commit.jobs.entries()) {
       handle?.tags.push(...(newTags[at] ?? []));
-      if (kind === 'create') this.#jobsCount += 1;
-      if (kind === 'delete' && handle) this.#deleted(handle.jobNo);
+      if (kind === 'delete' && handle) this.#deletions.add(handle.jobNo);
     }
   }
 
-  readStates({ handle }: Job, cells: readonly CellRef[]): readonly (Uint8Array | undefined)[] {
+  readStates({ handle }: Job, cells: readonly port.CellRef[]): readonly (Uint8Array | undefined)[] {
     return cells.map(({ revision }) => this.#record(handle, revision));
   }
 
-  openView(job: Job, filter: JobFilter): StoreView {
+  openView(job: Job, filter: JobFilter): port.StoreView {
     const { storage, clock } = this.#deps;
     return new EmbeddedView({ job, filter, snapshot: storage.snapshot(), clock });
   }
 
-  async *listJobs({ prefix, after }: JobRange): AsyncGenerator<readonly ListedJob[]> {
+  async *listJobs({ prefix, after }: port.JobRange): AsyncGenerator<readonly port.ListedJob[]> {
     if (!JOB_ID_PART.test(prefix)) return;
     for await (const page of readBatches(this.#deps.storage, rows.jobsRange(prefix, after)))
       yield page.flatMap(({ key, value }) => this.#listed(key, value));
@@ -169,8 +155,7 @@ export class EmbeddedAdapter implements StoreAdapter<EmbeddedHandle> {
     if (stored) batch.put(rows.deletedKey(stored.jobNo), Uint8Array.of());
     else logger.warn('🟡 rows of a deleted job remain: its number could not be read', { jobId });
     await storage.write(batch, { durability: 'synced' });
-    if (stored) this.#deleted(stored.jobNo);
-    else this.#jobsCount -= 1;
+    if (stored) this.#deletions.add(stored.jobNo);
     return { incarnation: stored?.row.incarnation };
   }
 
@@ -192,17 +177,12 @@ export class EmbeddedAdapter implements StoreAdapter<EmbeddedHandle> {
     }
   }
 
-  #deleted(jobNo: number): void {
-    this.#jobsCount -= 1;
-    this.#deletions.add(jobNo);
-  }
-
   /** False while the job's creation is in flight: the storage may show it already. */
   #isCommitted(jobNo: number): boolean {
     return jobNo < this.#row.nextJobNo;
   }
 
-  #encodeJob(job: JobCommit<EmbeddedHandle>): readonly string[] {
+  #encodeJob(job: port.JobCommit<EmbeddedHandle>): readonly string[] {
     const batch = this.#batch;
     const { row, head } = job;
     const handle = job.handle as EmbeddedHandle;
@@ -241,7 +221,7 @@ export class EmbeddedAdapter implements StoreAdapter<EmbeddedHandle> {
    * The replacement of a removed change must be as durable as the removal. If it may be only buffered, it is written
    * again.
    */
-  #encodeRemoved({ removed, cells }: JobCommit<EmbeddedHandle>, handle: EmbeddedHandle): void {
+  #encodeRemoved({ removed, cells }: port.JobCommit<EmbeddedHandle>, handle: EmbeddedHandle): void {
     const batch = this.#batch;
     const written = new Set(cells.keys());
     for (const { kind, revision, taskId, tag } of removed) {
@@ -270,7 +250,7 @@ export class EmbeddedAdapter implements StoreAdapter<EmbeddedHandle> {
   }
 
   /** Empty if the job was deleted while the list was read, or its creation is in flight (J4). */
-  #listed(key: Uint8Array, value: ReadRow['value']): readonly ListedJob[] {
+  #listed(key: Uint8Array, value: ReadRow['value']): readonly port.ListedJob[] {
     const { storage } = this.#deps;
     const jobId = rows.jobIdOfKey(key);
     try {
@@ -291,7 +271,7 @@ function missing(key: Uint8Array): never {
   throw rows.corruptRow(key);
 }
 
-export type EmbeddedJobStoreDeps = EngineDeps & EmbeddedAdapterDeps;
+export type EmbeddedJobStoreDeps = port.EngineDeps & EmbeddedAdapterDeps;
 export type EmbeddedJobStoreOptions = EngineOptions;
 
 /** Opens a job store in the given Storage. The caller owns the storage: close the job store first, then the storage. */

@@ -8,8 +8,8 @@
 //
 // The repair reads the whole log once. This is only needed if there were buffered writes and the store was not closed.
 import { type Storage, StorageBatch } from '@syncline/kernel';
-import { JobCells } from '../engine/job-cells.js';
-import type { JobHead, JobRows, StoreStart } from '../engine/store-adapter.js';
+import { countRows } from '../engine/job-mirror.js';
+import type { JobHead, StoreStart } from '../engine/store-adapter.js';
 import { encode } from '../wire/proto-message.js';
 import { isCorrupt, loadRows, readRows } from './load-rows.js';
 import * as rows from './rows.js';
@@ -100,28 +100,13 @@ async function repair(storage: Storage, row: rows.StoreRow, jobs: KnownJobs): Pr
     if (!job) continue;
     const { jobNo } = job.handle;
     const logRecords = records.get(jobNo) ?? 0;
-    const head = { ...job.head, logRecords, compactedTo: 0, counts: countRows(job) };
+    const head = { ...job.head, logRecords, compactedTo: 0, counts: countRows(job).counts };
     batch.put(rows.headKey(jobNo), encode(rows.headRow, head));
   }
   for (const jobNo of records.keys())
     if (!readHead(storage, jobNo)) batch.put(rows.deletedKey(jobNo), Uint8Array.of());
   batch.put(rows.storeKey, encode(rows.storeRow, row));
   await storage.write(batch, { durability: 'synced' });
-}
-
-function countRows({ row, tasks, cells }: JobRows) {
-  const all = new JobCells(row);
-  let versions = 0;
-  let epochs = 0;
-  for (const { taskId, epoch, state } of tasks) {
-    all.setLost(taskId, state === 'lost');
-    epochs += epoch;
-  }
-  for (const cell of cells) {
-    all.set(cell, cell.status, cell.progress);
-    versions += cell.version;
-  }
-  return Object.assign(all.recount(), { versions, epochs });
 }
 
 /** Calls back for each row of a kind, damaged or not. */

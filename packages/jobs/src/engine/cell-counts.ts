@@ -1,13 +1,8 @@
 // Counts of cells per status class, with the sum of their progress: of a tag, of a scope, and of a whole job.
 //
 // Progress is summed in integer millionths, so that the sum does not depend on the order of writes.
-import {
-  type Counts,
-  type Progress,
-  type StatusClass,
-  statusClass,
-  withoutPayload,
-} from '../job.js';
+import type { Counts, Progress, StatusClass, TagProgress } from '../job.js';
+import { mapProgress, statusClass, withoutPayload } from '../job.js';
 
 export const UNITS = 1_000_000;
 
@@ -109,31 +104,21 @@ export function cellName(taskId: number, tag: string): string {
   return `${taskId} ${tag}`;
 }
 
-export interface CellsSummary {
-  readonly cells: Counts;
-  readonly percent: number;
-  readonly lowest: Cell;
-  readonly worst: Cell;
-}
+export type CellsSummary = Omit<TagProgress<Cell>, 'tag'>;
 
-export interface ScopeSummary extends CellsSummary {
-  readonly lostTasks: number;
-  readonly tags: readonly (CellsSummary & { readonly tag: string })[];
-}
+/** Names the lowest and worst cells, without their states. */
+export type ScopeSummary = Omit<Progress<Cell>, 'revision'>;
 
-/** Looks up the states of the cells of a summary. For a cell that was never written, that is the default state. */
+/** `stateOf` returns the default state for a cell that was never written. */
 export function progressOf<S extends object>(
   revision: number,
-  { tags, ...whole }: ScopeSummary,
+  summary: ScopeSummary,
   stateOf: (cell: Cell) => S,
 ): Progress<S> {
+  const { tags, ...whole } = mapProgress({ revision, ...summary }, stateOf);
   // With 256 tags, payloads would dominate the size.
-  const briefOf = (cell: Cell) => withoutPayload(stateOf(cell));
-  return {
-    revision,
-    ...whole,
-    lowest: stateOf(whole.lowest),
-    worst: stateOf(whole.worst),
-    tags: tags.map((row) => ({ ...row, lowest: briefOf(row.lowest), worst: briefOf(row.worst) })),
+  const withoutPayloads = ({ lowest, worst, ...row }: TagProgress<S>) => {
+    return { ...row, lowest: withoutPayload(lowest), worst: withoutPayload(worst) };
   };
+  return { ...whole, tags: tags.map(withoutPayloads) };
 }

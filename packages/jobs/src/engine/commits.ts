@@ -200,7 +200,7 @@ export class Commits {
       await adapter.commit(adapter.shared ? this.#wanted(taken) : [], (rows) => {
         batch?.end();
         if (rows.since) jobs.follow(taken[0]?.jobId ?? '', rows.since);
-        batch = new CommitBatch(rows, jobs);
+        batch = new CommitBatch(rows, jobs, this.jobsCount);
         for (const call of taken) call.prepare(batch);
         return batch.toCommit();
       });

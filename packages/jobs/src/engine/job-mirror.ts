@@ -7,6 +7,7 @@
 import { SynclineError } from '@syncline/kernel';
 import type { JobRow, TaskRow } from '../core/rows.js';
 import type { Scope } from '../job.js';
+import type { CellCounts } from './cell-counts.js';
 import {
   type ChangeKind,
   type ChangeSubject,
@@ -57,21 +58,13 @@ export class JobMirror implements MirroredJob {
     this.head = rows.head;
     this.handle = rows.handle;
     this.tasks.clear();
-    this.cells = new JobCells(rows.row);
+    for (const task of rows.tasks) this.tasks.set(task.taskId, task);
+    const { cells, counts } = countRows(rows);
+    this.cells = cells;
     this.retention.note(rows.head.revision, rows.head.timestampMs, 0);
-    let versions = 0;
-    let epochs = 0;
-    for (const task of rows.tasks) {
-      this.setTask(task);
-      epochs += task.epoch;
-    }
-    for (const cell of rows.cells) {
-      this.cells.set(cell, cell.status, cell.progress);
-      versions += cell.version;
-    }
     this.#damage = rows.damage;
     const hasDamage = rows.damage && rows.damage.cells.length + rows.damage.tasks.length > 0;
-    this.#missingRows = hasDamage ? undefined : missingRows(rows, versions, epochs);
+    this.#missingRows = hasDamage ? undefined : missingRows(rows, counts);
   }
 
   setTask(task: TaskRow): void {
@@ -160,13 +153,27 @@ export class JobMirror implements MirroredJob {
   }
 }
 
+/** The cells of a job that was read, and the totals of all its rows. */
+export function countRows({ row, tasks, cells }: JobRows) {
+  const all = new JobCells(row);
+  let versions = 0;
+  let epochs = 0;
+  for (const { taskId, epoch, state } of tasks) {
+    all.setLost(taskId, state === 'lost');
+    epochs += epoch;
+  }
+  for (const cell of cells) {
+    all.set(cell, cell.status, cell.progress);
+    versions += cell.version;
+  }
+  return { cells: all, counts: Object.assign(all.recount(), { versions, epochs }) };
+}
+
 /** J3  A job that lacks acknowledged rows is `corrupt`: they do not add up to the totals in its head. */
 function missingRows(
-  { row: { jobId }, head }: JobRows,
-  versions: number,
-  epochs: number,
+  { row: { jobId }, head: { counts } }: JobRows,
+  { versions, epochs }: CellCounts,
 ): SynclineError | undefined {
-  const { counts } = head;
   if (counts.versions === versions && counts.epochs === epochs) return undefined;
   return new SynclineError(
     'corrupt',

@@ -108,16 +108,16 @@ export class JobWrites implements StoreWrites {
   setState(write: CheckedWrite, signal: Signal): Promise<EncodedResult> {
     const { jobId, taskId, tag } = write;
     const decide = (batch: CommitBatch, staged: StagedJob | undefined): EncodedResult => {
-      const cell = staged && cellOf(batch, staged, taskId, tag);
+      const cell = staged?.cellOf(taskId, tag);
       const rows = staged && { ...staged.rows, task: staged.taskOf(taskId), cell };
       const decision = decideSetState(rows, write, this.#deps.clock.nowMs());
       switch (decision.kind) {
         case 'duplicate':
           return { applied: true, duplicate: true, state: encodeState(decision.state) };
         case 'version': {
-          const state = staged && cell && currentState(batch, staged, { taskId, tag });
-          const current = state ?? encodeState(defaultState(jobId, taskId, tag));
-          return { applied: false, duplicate: false, state: current };
+          const current = cell && staged?.stateOf(taskId, tag);
+          const state = current ?? encodeState(defaultState(jobId, taskId, tag));
+          return { applied: false, duplicate: false, state };
         }
         case 'apply': {
           if (write.durability !== 'buffered' || decision.task) batch.requireSynced();
@@ -167,24 +167,6 @@ export class JobWrites implements StoreWrites {
 }
 
 type Rows = { readonly job?: JobRow; readonly task?: TaskRow | undefined };
-
-function cellOf(batch: CommitBatch, staged: StagedJob, taskId: number, tag: string) {
-  const { job } = staged;
-  const found = staged.cellOf(taskId, tag);
-  if (found || job.latestRevision('state', taskId, tag) === 0) return found;
-  return batch.rows.cell(job, taskId, tag);
-}
-
-/** The State message of a written cell, including changes staged in this commit. */
-function currentState(
-  batch: CommitBatch,
-  staged: StagedJob,
-  { taskId, tag }: { readonly taskId: number; readonly tag: string },
-): Uint8Array {
-  const isSame = (change: { kind: string; taskId: number; tag: string }) =>
-    change.kind === 'state' && change.taskId === taskId && change.tag === tag;
-  return staged.changes.findLast(isSame)?.bytes ?? batch.rows.state(staged.job, taskId, tag);
-}
 
 export function movedOn(jobId: string, revision: number, wanted: number): SynclineError {
   return new SynclineError(

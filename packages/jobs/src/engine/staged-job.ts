@@ -37,6 +37,7 @@ import type {
  */
 export class StagedJob implements JobCommit, WrittenTags {
   readonly job: JobMirror;
+  readonly #stored: CommitRows;
   readonly isNew: boolean;
   handle: unknown;
   row: JobRow;
@@ -53,8 +54,9 @@ export class StagedJob implements JobCommit, WrittenTags {
   #revision: number;
   #timestampMs: number;
 
-  constructor(job: JobMirror, isNew: boolean) {
+  constructor(job: JobMirror, rows: CommitRows, isNew: boolean) {
     this.job = job;
+    this.#stored = rows;
     this.isNew = isNew;
     this.handle = job.handle;
     this.row = job.row;
@@ -104,12 +106,22 @@ export class StagedJob implements JobCommit, WrittenTags {
   }
 
   cellOf(taskId: number, tag: string): CellRow | undefined {
-    return this.cells.get(cellName(taskId, tag))?.row;
+    const staged = this.cells.get(cellName(taskId, tag));
+    if (staged || this.job.latestRevision('state', taskId, tag) === 0) return staged?.row;
+    return this.#stored.cell(this.job, taskId, tag);
+  }
+
+  /** The State message of a written cell. */
+  stateOf(taskId: number, tag: string): Uint8Array {
+    const { revision } = this.cells.get(cellName(taskId, tag))?.row ?? { revision: 0 };
+    const staged = this.changes.find((change) => change.revision === revision);
+    return staged?.bytes ?? this.#stored.state(this.job, taskId, tag);
   }
 
   latestRevision({ kind, taskId, tag }: ChangeSubject): number {
     if (kind === 'job') return this.row.metadataRevision;
-    const staged = kind === 'state' ? this.cellOf(taskId, tag) : this.tasks.get(taskId);
+    const cell = this.cells.get(cellName(taskId, tag));
+    const staged = kind === 'state' ? cell?.row : this.tasks.get(taskId);
     return staged?.revision ?? this.job.latestRevision(kind, taskId, tag);
   }
 
@@ -214,16 +226,18 @@ export class CommitBatch {
   readonly jobs: StagedJob[] = [];
   readonly rows: CommitRows;
   readonly #cache: JobCache;
+  readonly #jobsCount: number;
   readonly #byJobId = new Map<string, StagedJob>();
   #durability: Durability = 'buffered';
 
-  constructor(rows: CommitRows, cache: JobCache) {
+  constructor(rows: CommitRows, cache: JobCache, jobsCount: number) {
     this.rows = rows;
     this.#cache = cache;
+    this.#jobsCount = rows.jobsCount ?? jobsCount;
   }
 
   get jobsCount(): number {
-    let count = this.rows.jobsCount;
+    let count = this.#jobsCount;
     for (const { isNew, isDeleted } of this.jobs) count += Number(isNew) - Number(isDeleted);
     return count;
   }
@@ -244,7 +258,7 @@ export class CommitBatch {
   }
 
   add(job: JobMirror, isNew = false): StagedJob {
-    const staged = new StagedJob(job, isNew);
+    const staged = new StagedJob(job, this.rows, isNew);
     job.pins += 1;
     this.jobs.push(staged);
     this.#byJobId.set(job.row.jobId, staged);

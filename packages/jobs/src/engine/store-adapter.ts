@@ -145,8 +145,8 @@ export type Since<Handle = unknown> =
 
 /** The rows as seen inside the transaction. */
 export interface CommitRows<Handle = unknown> {
-  /** Number of jobs in the store. Read when a job may be created. */
-  readonly jobsCount: number;
+  /** Shared adapters only: the number of jobs in the store, if one may be created. */
+  readonly jobsCount?: number;
   /** Shared adapters only. */
   readonly since?: Since<Handle>;
   /** The row of a written cell. Throws `corrupt`. */

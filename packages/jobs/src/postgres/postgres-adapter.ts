@@ -13,23 +13,7 @@ import {
   openJobStore,
   withSystemDeps,
 } from '../engine/job-engine.js';
-import type {
-  AdapterHost,
-  CellRef,
-  CommitRequest,
-  Decide,
-  EngineDeps,
-  JobRange,
-  JobRows,
-  LeaseRef,
-  ListedJob,
-  MirroredJob,
-  SharedStore,
-  Since,
-  StoreAdapter,
-  StoreStart,
-  StoreView,
-} from '../engine/store-adapter.js';
+import type * as port from '../engine/store-adapter.js';
 import type { StoreCapabilities } from '../job-store.js';
 import { ALL_CAPABILITIES } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
@@ -46,18 +30,18 @@ import {
 import { migrate } from './postgres-schema.js';
 import { PostgresWatch } from './postgres-watch.js';
 
-interface PostgresAdapterDeps extends EngineDeps {
+interface PostgresAdapterDeps extends port.EngineDeps {
   readonly pool: PostgresPool;
 }
 
-type Job = MirroredJob<number>;
+type Job = port.MirroredJob<number>;
 
 const WRITES = 'READ WRITE';
 const READS = 'ISOLATION LEVEL REPEATABLE READ READ ONLY';
 /** Number of rows fetched at a time; states can be large. */
 const PAGE_ROWS = 250;
 
-class PostgresAdapter implements StoreAdapter<number>, SharedStore<number> {
+class PostgresAdapter implements port.StoreAdapter<number>, port.SharedStore<number> {
   readonly capabilities: StoreCapabilities = ALL_CAPABILITIES;
   readonly compacts = true;
   readonly shared = this;
@@ -70,7 +54,7 @@ class PostgresAdapter implements StoreAdapter<number>, SharedStore<number> {
     this.#schema = schema;
   }
 
-  async start(host: AdapterHost): Promise<StoreStart> {
+  async start(host: port.AdapterHost): Promise<port.StoreStart> {
     const { pool } = this.#deps;
     await pool.transaction(WRITES, (session) => migrate(session, this.#schema));
     this.#watch = new PostgresWatch({ ...this.#deps, host }, this.#schema);
@@ -84,14 +68,17 @@ class PostgresAdapter implements StoreAdapter<number>, SharedStore<number> {
     return { jobsCount, logRecords, generation: 0, heldLeases: [] };
   }
 
-  loadJob(jobId: string): Promise<JobRows<number> | undefined> {
+  loadJob(jobId: string): Promise<port.JobRows<number> | undefined> {
     return this.#read(async (session) => {
       const [job] = await findJobs(session, 'job_id = $1', [jobId]);
       return job && loadRows(session, job);
     });
   }
 
-  async commit(requests: readonly CommitRequest[], decide: Decide<number>): Promise<void> {
+  async commit(
+    requests: readonly port.CommitRequest[],
+    decide: port.Decide<number>,
+  ): Promise<void> {
     for (let attempt = 1; ; attempt += 1) {
       try {
         for (const request of requests) await this.#commit(request, decide);
@@ -102,7 +89,7 @@ class PostgresAdapter implements StoreAdapter<number>, SharedStore<number> {
     }
   }
 
-  #commit(request: CommitRequest, decide: Decide<number>): Promise<void> {
+  #commit(request: port.CommitRequest, decide: port.Decide<number>): Promise<void> {
     return this.#deps.pool.transaction(WRITES, async (session) => {
       const rows = await readCommitRows(session, request, this.#watch?.floor);
       const commit = decide(rows);
@@ -119,7 +106,7 @@ class PostgresAdapter implements StoreAdapter<number>, SharedStore<number> {
     });
   }
 
-  changesAfter(job: Job): Promise<Since<number>> {
+  changesAfter(job: Job): Promise<port.Since<number>> {
     return this.#read(async (session) => {
       const [found] = await findJobs(session, 'job_id = $1', [job.row.jobId]);
       return readSince(session, found, job);
@@ -140,11 +127,11 @@ class PostgresAdapter implements StoreAdapter<number>, SharedStore<number> {
     return count > 0;
   }
 
-  overdue(): Promise<readonly LeaseRef[]> {
+  overdue(): Promise<readonly port.LeaseRef[]> {
     return this.#watch?.overdue() ?? Promise.resolve([]);
   }
 
-  async readStates({ handle }: Job, cells: readonly CellRef[]) {
+  async readStates({ handle }: Job, cells: readonly port.CellRef[]) {
     if (cells.length === 0) return [];
     const query = `SELECT ${CHANGE_COLUMNS} FROM changes c WHERE job_no = $1 AND revision = ANY($2)`;
     const revisions = cells.map(({ revision }) => revision);
@@ -155,7 +142,7 @@ class PostgresAdapter implements StoreAdapter<number>, SharedStore<number> {
     return revisions.map((revision) => states.get(revision));
   }
 
-  async openView(job: Job, filter: JobFilter): Promise<StoreView> {
+  async openView(job: Job, filter: JobFilter): Promise<port.StoreView> {
     const { pool } = this.#deps;
     const session = await pool.connect();
     try {
@@ -169,7 +156,7 @@ class PostgresAdapter implements StoreAdapter<number>, SharedStore<number> {
     }
   }
 
-  async *listJobs({ prefix, after }: JobRange): AsyncGenerator<readonly ListedJob[]> {
+  async *listJobs({ prefix, after }: port.JobRange): AsyncGenerator<readonly port.ListedJob[]> {
     let last = after;
     for (;;) {
       const page = `starts_with(job_id, $1) AND job_id > $2 ORDER BY job_id LIMIT ${PAGE_ROWS}`;
@@ -210,7 +197,7 @@ function viewOf(
   { handle, head }: StoredJob,
   { scope, withLeases, withJob }: JobFilter,
   close: () => void,
-): StoreView {
+): port.StoreView {
   let cursors = 0;
   async function* pages(query: string, after: number): AsyncGenerator<readonly StoredChange[]> {
     cursors += 1;
@@ -259,7 +246,7 @@ const OTHER_CONNECTIONS = 2;
 /** Connects, creates or migrates the tables, and starts to listen. Throws `unavailable` if it cannot connect. */
 export async function createPostgresJobStore(
   options: PostgresJobStoreOptions,
-  deps: Partial<EngineDeps> = {},
+  deps: Partial<port.EngineDeps> = {},
 ): Promise<EngineJobStore> {
   checkKnownKeys(options, 'options', {
     connectionString: true,

@@ -2,17 +2,7 @@
 import type { CellRow, JobRow } from '../core/rows.js';
 import { CellCounts, cellName } from '../engine/cell-counts.js';
 import type { StoredChange } from '../engine/changes.js';
-import type {
-  CellPlace,
-  Commit,
-  CommitRequest,
-  CommitRows,
-  JobCommit,
-  JobHead,
-  JobRows,
-  MirroredJob,
-  Since,
-} from '../engine/store-adapter.js';
+import type * as port from '../engine/store-adapter.js';
 import { overtaken, type PostgresSession } from './postgres-client.js';
 import { OVERDUE } from './postgres-watch.js';
 
@@ -20,9 +10,9 @@ import { OVERDUE } from './postgres-watch.js';
 export const CHANGE_COLUMNS =
   'c.revision, c.kind, c.task_id AS "taskId", c.tag, c.timestamp_ms AS "timestampMs", c.message AS bytes';
 
-export type StoredJob = Pick<JobRows<number>, 'row' | 'head' | 'handle'>;
+export type StoredJob = Pick<port.JobRows<number>, 'row' | 'head' | 'handle'>;
 
-type JobColumns = JobHead & {
+type JobColumns = port.JobHead & {
   readonly handle: number;
   readonly metadata: Omit<JobRow, 'metadataRevision'>;
   readonly metadataRevision: number;
@@ -46,7 +36,10 @@ export async function findJobs(
   }));
 }
 
-export async function loadRows(session: PostgresSession, job: StoredJob): Promise<JobRows<number>> {
+export async function loadRows(
+  session: PostgresSession,
+  job: StoredJob,
+): Promise<port.JobRows<number>> {
   const tasks =
     'SELECT task_id AS "taskId", epoch, state, ttl_ms AS "ttlMs", holder, revision FROM tasks WHERE job_no = $1';
   const cells =
@@ -62,8 +55,8 @@ export async function loadRows(session: PostgresSession, job: StoredJob): Promis
 export async function readSince(
   session: PostgresSession,
   job: StoredJob | undefined,
-  known: MirroredJob | undefined,
-): Promise<Since<number>> {
+  known: port.MirroredJob | undefined,
+): Promise<port.Since<number>> {
   if (!job) return { kind: 'rows', rows: undefined };
   const { compactedTo, logRecords, revision } = job.head;
   const after = known?.head.revision ?? 0;
@@ -81,9 +74,9 @@ export async function readSince(
 /** Locks the job and reads its rows, and which of the requested leases are overdue. */
 export async function readCommitRows(
   session: PostgresSession,
-  { jobId, known, cells: wanted, overdue: asked }: CommitRequest,
+  { jobId, known, cells: wanted, overdue: asked }: port.CommitRequest,
   floor: string | undefined,
-): Promise<CommitRows<number> & { readonly overdue: ReadonlySet<number> }> {
+): Promise<port.CommitRows<number> & { readonly overdue: ReadonlySet<number> }> {
   const [job] = await findJobs(session, 'job_id = $1 FOR UPDATE', [jobId]);
   const cells = new Map<string, CellRow>();
   const states = new Map<string, Uint8Array>();
@@ -93,7 +86,7 @@ export async function readCommitRows(
     const count = 'SELECT count(*) AS count FROM jobs WHERE NOT is_deleted';
     jobsCount = (await session.rows<{ count: number }>(count))[0]?.count ?? 0;
   } else if (wanted.length > 0) {
-    const found = await session.rows<CellRow & CellPlace & { message: Uint8Array | null }>(
+    const found = await session.rows<CellRow & port.CellPlace & { message: Uint8Array | null }>(
       `SELECT k.task_id AS "taskId", k.tag, version, k.revision, status, progress, recent, c.message
        FROM unnest($2::int[], $3::text[], $4::bool[]) w (task_id, tag, with_state)
        JOIN cells k ON k.job_no = $1 AND k.task_id = w.task_id AND k.tag = w.tag
@@ -129,7 +122,7 @@ export async function readCommitRows(
 
 export async function writeCommit(
   session: PostgresSession,
-  { jobs, durability }: Commit<number>,
+  { jobs, durability }: port.Commit<number>,
   channel: string,
 ): Promise<void> {
   if (durability === 'buffered') await session.run('SET LOCAL synchronous_commit = off');
@@ -149,7 +142,7 @@ export async function writeCommit(
 }
 
 /** Writes all rows of a job in one statement: each extra one would cost a round trip while the job is locked. */
-function writeOf(job: JobCommit<number>, channel: string): [string, readonly unknown[]] {
+function writeOf(job: port.JobCommit<number>, channel: string): [string, readonly unknown[]] {
   const { handle = 0, tasks, cells, changes, removed } = job;
   const values: unknown[] = [handle];
   const parts: string[] = [];
@@ -213,7 +206,7 @@ function writeOf(job: JobCommit<number>, channel: string): [string, readonly unk
   return [`WITH ${parts.join(', ')} ${notify}`, values];
 }
 
-async function insertJob(session: PostgresSession, job: JobCommit<number>): Promise<void> {
+async function insertJob(session: PostgresSession, job: port.JobCommit<number>): Promise<void> {
   const [inserted] = await session.rows<{ job_no: number }>(
     `INSERT INTO jobs (job_id, metadata, metadata_revision, revision, timestamp_ms, compacted_to, log_records, counts)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
@@ -224,7 +217,7 @@ async function insertJob(session: PostgresSession, job: JobCommit<number>): Prom
   job.handle = inserted.job_no;
 }
 
-function headValues({ row, head }: JobCommit<number>): readonly unknown[] {
+function headValues({ row, head }: port.JobCommit<number>): readonly unknown[] {
   const { metadataRevision, ...metadata } = row;
   const { revision, timestampMs, compactedTo, logRecords, counts } = head;
   return [

@@ -21,7 +21,7 @@ import { jobsLimits } from '../limits.js';
 import { encode } from '../wire/proto-message.js';
 import { Deletions } from './deletions.js';
 import { readStart } from './embedded-start.js';
-import { EmbeddedView } from './embedded-view.js';
+import { embeddedView } from './embedded-view.js';
 import {
   type EmbeddedHandle,
   isCorrupt,
@@ -129,7 +129,7 @@ export class EmbeddedAdapter implements port.StoreAdapter<EmbeddedHandle> {
 
   openView(job: Job, filter: JobFilter): port.StoreView {
     const { storage, clock } = this.#deps;
-    return new EmbeddedView({ job, filter, snapshot: storage.snapshot(), clock });
+    return embeddedView({ job, filter, snapshot: storage.snapshot(), clock });
   }
 
   async *listJobs({ prefix, after }: port.JobRange): AsyncGenerator<readonly port.ListedJob[]> {

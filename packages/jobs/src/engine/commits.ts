@@ -35,7 +35,7 @@ export interface CommitsDeps extends Omit<EngineParts, 'commits'> {
   /** Called after memory is updated, before replies are sent. */
   onApplied(staged: StagedJob): void;
   /** Called after replies and events are sent. */
-  onPublished(staged: StagedJob): void;
+  onPublished(job: JobMirror): void;
 }
 
 export interface CommitOptions {
@@ -244,7 +244,7 @@ export class Commits {
 
   #publish(staged: StagedJob): void {
     this.#deps.jobs.publish(staged.job, staged.changes);
-    this.#deps.onPublished(staged);
+    this.#deps.onPublished(staged.job);
   }
 
   #report(): void {

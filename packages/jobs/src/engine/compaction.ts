@@ -27,14 +27,9 @@ export class Compaction {
     this.#keysMax = keysMax;
   }
 
-  onPublished({ job, isDeleted }: StagedJob): void {
-    if (!isDeleted) this.consider(job);
-  }
-
   /** Call it after each commit, and periodically. Runs steps as long as at least `changesMin` changes are due. */
   consider(job: JobMirror, changesMin = this.#keysMax): void {
-    if (!this.#deps.adapter.compacts || this.#isStopped) return;
-    if (job.isCompacting || this.#due(job) < changesMin) return;
+    if (!this.#deps.adapter.compacts || !this.#isDue(job, changesMin) || job.isCompacting) return;
     job.isCompacting = true;
     const run = this.#run(job, changesMin).finally(() => {
       job.isCompacting = false;
@@ -48,21 +43,19 @@ export class Compaction {
     await Promise.all(this.#running);
   }
 
-  /** The number of revisions that are outside retention and not yet compacted. */
-  #due(job: JobMirror): number {
-    return this.#target(job) - job.head.compactedTo;
+  #isDue(job: JobMirror, changesMin: number): boolean {
+    if (this.#isStopped || job.isDeleted) return false;
+    return this.#target(job) - job.head.compactedTo >= changesMin;
   }
 
+  /** The last revision that is outside retention. */
   #target({ retention, head }: JobMirror): number {
     return Math.min(head.revision, retention.outside(head.revision, this.#deps.clock.nowMs()));
   }
 
   async #run(job: JobMirror, changesMin: number): Promise<void> {
     try {
-      while (!this.#isStopped && !job.isDeleted && this.#due(job) >= changesMin) {
-        const { candidates, compactedTo } = await this.#read(job);
-        await this.#commit(job, candidates, compactedTo);
-      }
+      while (this.#isDue(job, changesMin)) await this.#step(job);
     } catch (thrown) {
       // A later commit triggers it again; until then the store keeps more than necessary.
       const { code } = SynclineError.from(thrown, 'storage-failed');
@@ -72,15 +65,31 @@ export class Compaction {
     }
   }
 
+  async #step(job: JobMirror): Promise<void> {
+    const { compactedTo, candidates } = await this.#read(job);
+    const decide = (batch: CommitBatch, staged: StagedJob | undefined) => {
+      if (staged?.job !== job) return; // deleted in the meantime
+      for (const change of candidates) {
+        // In a shared store, another process may have compacted further since the read.
+        if (change.revision > staged.compactedTo && isReplaced(staged, change))
+          staged.removed.push(change);
+      }
+      staged.compactedTo = Math.max(staged.compactedTo, compactedTo);
+      batch.requireSynced();
+    };
+    const bytes = candidates.length * REMOVAL_BYTES;
+    await this.#deps.commits.run(job.row.jobId, decide, { bytes, isOwn: true });
+  }
+
   /** A change that cannot be read is kept. */
   async #read(job: JobMirror) {
-    const { adapter, logger } = this.#deps;
+    const { adapter, commits, logger } = this.#deps;
     const { compactedTo } = job.head;
     const through = Math.min(this.#target(job), compactedTo + this.#keysMax);
     const candidates: RemovedChange[] = [];
     let bytes = 0;
     await adapter.whenReadable?.();
-    const view = await this.#deps.commits.whenInSync(() => adapter.openView(job, EVERYTHING));
+    const view = await commits.whenInSync(() => adapter.openView(job, EVERYTHING));
     try {
       const onDamaged = (revision: number) => {
         const fields = { jobId: job.row.jobId, revision, error: 'corrupt' };
@@ -99,25 +108,6 @@ export class Compaction {
       view.close();
     }
     return { candidates, compactedTo: through };
-  }
-
-  #commit(
-    job: JobMirror,
-    candidates: readonly RemovedChange[],
-    compactedTo: number,
-  ): Promise<void> {
-    const decide = (batch: CommitBatch, staged: StagedJob | undefined) => {
-      if (staged?.job !== job) return; // deleted in the meantime
-      for (const change of candidates) {
-        // In a shared store, another process may have compacted further since the read.
-        if (change.revision > staged.compactedTo && isReplaced(staged, change))
-          staged.removed.push(change);
-      }
-      staged.compactedTo = Math.max(staged.compactedTo, compactedTo);
-      batch.requireSynced();
-    };
-    const bytes = candidates.length * REMOVAL_BYTES;
-    return this.#deps.commits.run(job.row.jobId, decide, { bytes, isOwn: true });
   }
 }
 

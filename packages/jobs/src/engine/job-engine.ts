@@ -103,7 +103,7 @@ export class JobEngine implements LocalEngine, AdapterHost {
     this.#quota = new SubscriberQuota(deps.metrics);
     this.#jobs = new JobCache({ ...deps, adapter }, this.#limits);
     const onApplied: Leases['follow'] = (staged) => this.#leases.follow(staged);
-    const onPublished: Compaction['onPublished'] = (staged) => this.#compaction.onPublished(staged);
+    const onPublished: Compaction['consider'] = (job) => this.#compaction.consider(job);
     const shared = { ...deps, adapter, jobs: this.#jobs };
     this.#commits = new Commits({ ...shared, onApplied, onPublished }, start);
     const parts = { ...shared, commits: this.#commits };

@@ -99,8 +99,8 @@ export const SOURCE_EDITS = {
   'jobs-gap-not-reported': [
     {
       file: 'embedded/embedded-view',
-      find: 'this.compactedTo = deps.job.head.compactedTo;',
-      replace: 'this.compactedTo = 0;',
+      find: 'revision: last, compactedTo,',
+      replace: 'revision: last, compactedTo: 0,',
     },
   ],
   /** A resumed subscription starts one change too late. */

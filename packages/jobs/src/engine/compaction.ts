@@ -71,10 +71,10 @@ export class Compaction {
       if (staged?.job !== job) return; // deleted in the meantime
       for (const change of candidates) {
         // In a shared store, another process may have compacted further since the read.
-        if (change.revision > staged.compactedTo && isReplaced(staged, change))
-          staged.removed.push(change);
+        if (change.revision > staged.head.compactedTo && isReplaced(staged, change))
+          staged.remove(change);
       }
-      staged.compactedTo = Math.max(staged.compactedTo, compactedTo);
+      staged.head.compactedTo = Math.max(staged.head.compactedTo, compactedTo);
       batch.requireSynced();
     };
     const bytes = candidates.length * REMOVAL_BYTES;

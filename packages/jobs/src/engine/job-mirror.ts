@@ -8,14 +8,8 @@ import { SynclineError } from '@syncline/kernel';
 import type { JobRow, TaskRow } from '../core/rows.js';
 import type { Scope } from '../job.js';
 import type { CellCounts } from './cell-counts.js';
-import {
-  type ChangeKind,
-  type ChangeSubject,
-  decodeJob,
-  decodeLease,
-  decodeStoredState,
-  type JobFilter,
-} from './changes.js';
+import type { ChangeKind, ChangeSubject, JobFilter } from './changes.js';
+import { decodeJob, decodeLease, decodeStoredState } from './changes.js';
 import { JobCells } from './job-cells.js';
 import { type RetentionLimits, RetentionMarks } from './retention-marks.js';
 import type { DamagedRows, JobHead, JobRows, MirroredJob, Since } from './store-adapter.js';

@@ -2,17 +2,8 @@
 // writes in the same commit see it. When the commit has resolved, `apply` makes the changes to the job; if it fails,
 // they are discarded.
 import type { Durability } from '@syncline/kernel';
-import type {
-  Applied,
-  CellRow,
-  DecidedChange,
-  HeadRow,
-  JobRow,
-  JobRows,
-  TaskRow,
-  WrittenTags,
-} from '../core/rows.js';
-import { type CellCounts, cellName, progressUnits } from './cell-counts.js';
+import type * as core from '../core/rows.js';
+import { cellName, progressUnits } from './cell-counts.js';
 import {
   type ChangeSubject,
   jobChange,
@@ -22,68 +13,46 @@ import {
 } from './changes.js';
 import type { JobCache } from './job-cache.js';
 import type { JobMirror } from './job-mirror.js';
-import type {
-  CellCommit,
-  Commit,
-  CommitRows,
-  JobCommit,
-  JobHead,
-  RemovedChange,
-} from './store-adapter.js';
+import type * as port from './store-adapter.js';
 
 /**
  * What a commit changes in one job. A change at or below `compactedTo` that is replaced is removed in the same commit:
  * compaction will not visit it again.
  */
-export class StagedJob implements JobCommit, WrittenTags {
+export class StagedJob implements port.JobCommit, core.WrittenTags {
   readonly job: JobMirror;
-  readonly #stored: CommitRows;
+  readonly #stored: port.CommitRows;
   readonly isNew: boolean;
   handle: unknown;
-  row: JobRow;
+  row: core.JobRow;
   isRowChanged = false;
   isDeleted = false;
-  compactedTo: number;
-  readonly tasks = new Map<number, TaskRow>();
-  readonly cells = new Map<string, CellCommit>();
+  readonly head: { -readonly [Name in keyof port.JobHead]: port.JobHead[Name] };
+  readonly tasks = new Map<number, core.TaskRow>();
+  readonly cells = new Map<string, port.CellCommit>();
   readonly changes: StoredChange[] = [];
-  readonly removed: RemovedChange[] = [];
+  readonly removed: port.RemovedChange[] = [];
   readonly writers = new Set<number>();
   readonly #newTags = new Set<string>();
-  readonly #counts: CellCounts;
-  #revision: number;
-  #timestampMs: number;
 
-  constructor(job: JobMirror, rows: CommitRows, isNew: boolean) {
+  constructor(job: JobMirror, stored: port.CommitRows, isNew: boolean) {
     this.job = job;
-    this.#stored = rows;
+    this.#stored = stored;
     this.isNew = isNew;
     this.handle = job.handle;
     this.row = job.row;
-    this.compactedTo = job.head.compactedTo;
-    this.#counts = job.head.counts.clone();
-    this.#revision = job.head.revision;
-    this.#timestampMs = job.head.timestampMs;
+    this.head = { ...job.head, counts: job.head.counts.clone() };
   }
 
-  get kind(): JobCommit['kind'] {
+  get kind(): port.JobCommit['kind'] {
     if (this.isDeleted) return 'delete';
     return this.isNew ? 'create' : 'change';
   }
 
-  get head(): JobHead & HeadRow {
-    return {
-      revision: this.#revision,
-      timestampMs: this.#timestampMs,
-      compactedTo: this.compactedTo,
-      logRecords: this.job.head.logRecords + this.changes.length - this.removed.length,
-      counts: this.#counts,
-      statesCount: this.#counts.total,
-    };
-  }
-
-  get rows(): JobRows & { readonly tags: WrittenTags } {
-    return { job: this.row, head: this.head, tags: this };
+  /** What the core needs to decide. */
+  get rows(): core.JobRows & { readonly tags: core.WrittenTags } {
+    const head = { ...this.head, statesCount: this.head.counts.total };
+    return { job: this.row, head, tags: this };
   }
 
   get size(): number {
@@ -97,15 +66,15 @@ export class StagedJob implements JobCommit, WrittenTags {
   /** Whether there is something to store. A job created and deleted in the same commit is not stored at all. */
   get hasChanged(): boolean {
     if (this.isDeleted) return !this.isNew;
-    return this.changes.length > 0 || this.compactedTo !== this.job.head.compactedTo;
+    return this.changes.length > 0 || this.head.compactedTo !== this.job.head.compactedTo;
   }
 
-  taskOf(taskId: number): TaskRow | undefined {
+  taskOf(taskId: number): core.TaskRow | undefined {
     this.job.checkTask(taskId);
     return this.tasks.get(taskId) ?? this.job.tasks.get(taskId);
   }
 
-  cellOf(taskId: number, tag: string): CellRow | undefined {
+  cellOf(taskId: number, tag: string): core.CellRow | undefined {
     const staged = this.cells.get(cellName(taskId, tag));
     if (staged || this.job.latestRevision('state', taskId, tag) === 0) return staged?.row;
     return this.#stored.cell(this.job, taskId, tag);
@@ -113,7 +82,7 @@ export class StagedJob implements JobCommit, WrittenTags {
 
   /** The State message of a written cell. */
   stateOf(taskId: number, tag: string): Uint8Array {
-    const { revision } = this.cells.get(cellName(taskId, tag))?.row ?? { revision: 0 };
+    const revision = this.cells.get(cellName(taskId, tag))?.row.revision;
     const staged = this.changes.find((change) => change.revision === revision);
     return staged?.bytes ?? this.#stored.state(this.job, taskId, tag);
   }
@@ -127,36 +96,46 @@ export class StagedJob implements JobCommit, WrittenTags {
 
   /** Stages the rows and changes of a decision, and the cell that it writes. */
   stage(
-    applied: Applied & { readonly job?: JobRow; readonly task?: TaskRow | undefined },
-    cell?: CellCommit,
+    applied: core.Applied & {
+      readonly job?: core.JobRow;
+      readonly task?: core.TaskRow | undefined;
+    },
+    cell?: port.CellCommit,
   ): void {
     if (applied.job) this.#putRow(applied.job);
     if (applied.task) this.#putTask(applied.task);
     if (cell) this.#putCell(cell);
     this.changes.push(...applied.changes.map(storedChangeOf));
-    this.#revision = applied.head.revision;
-    this.#timestampMs = applied.head.timestampMs;
+    this.head.revision = applied.head.revision;
+    this.head.timestampMs = applied.head.timestampMs;
+    this.head.logRecords += applied.changes.length;
+  }
+
+  /** Removes a change that was replaced. */
+  remove(change: port.RemovedChange): void {
+    this.removed.push(change);
+    this.head.logRecords -= 1;
   }
 
   /** Updates the job in memory. Call it once the commit is stored. */
   apply(): void {
-    const { job, row } = this;
+    const { job, row, head } = this;
     job.handle = this.handle;
     for (const { taskId, tag, row: cell } of this.cells.values())
       job.cells.set({ taskId, tag, revision: cell.revision }, cell.status, cell.progress);
     for (const task of this.tasks.values()) job.setTask(task);
     if (this.isRowChanged) job.cells.setExpectedTags(row.expectedTags);
     job.row = row;
-    job.head = this.head;
+    job.head = head;
     job.isDeleted = this.isDeleted;
     const bytes = this.changes.reduce((sum, change) => sum + change.bytes.length, 0);
-    job.retention.note(this.#revision, this.#timestampMs, bytes);
+    job.retention.note(head.revision, head.timestampMs, bytes);
   }
 
-  #putCell(cell: CellCommit): void {
+  #putCell(cell: port.CellCommit): void {
     const { taskId, tag, row } = cell;
     const key = cellName(taskId, tag);
-    const counts = this.#counts;
+    const { counts } = this.head;
     const before = this.cells.get(key)?.row ?? this.job.cells.cellAt(taskId, tag);
     if (before) {
       counts.add(before.status, progressUnits(before.status, before.progress), -1);
@@ -173,16 +152,17 @@ export class StagedJob implements JobCommit, WrittenTags {
     this.writers.add(taskId);
   }
 
-  #putTask(task: TaskRow): void {
+  #putTask(task: core.TaskRow): void {
     const { taskId } = task;
+    const { counts } = this.head;
     const before = this.taskOf(taskId);
-    this.#counts.lostTasks += Number(task.state === 'lost') - Number(before?.state === 'lost');
-    this.#counts.epochs += task.epoch - (before?.epoch ?? 0);
+    counts.lostTasks += Number(task.state === 'lost') - Number(before?.state === 'lost');
+    counts.epochs += task.epoch - (before?.epoch ?? 0);
     if (before) this.#replaced({ kind: 'lease', revision: before.revision, taskId, tag: '' });
     this.tasks.set(taskId, task);
   }
 
-  #putRow(row: JobRow): void {
+  #putRow(row: core.JobRow): void {
     this.#replaced({ kind: 'job', revision: this.row.metadataRevision, taskId: 0, tag: '' });
     this.row = row;
     this.isRowChanged = true;
@@ -192,16 +172,16 @@ export class StagedJob implements JobCommit, WrittenTags {
       const isFirst = this.job.cells.revisionOf(taskId, tag) === 0;
       if (isFirst && row.expectedTags.includes(tag)) expectedWritten += 1;
     }
-    this.#counts.expectedWritten = expectedWritten;
+    this.head.counts.expectedWritten = expectedWritten;
   }
 
-  #replaced(change: RemovedChange): void {
-    if (change.revision > 0 && change.revision <= this.compactedTo) this.removed.push(change);
+  #replaced(change: port.RemovedChange): void {
+    if (change.revision > 0 && change.revision <= this.head.compactedTo) this.remove(change);
   }
 }
 
 /** Encodes a change. This is the only place where that happens. */
-function storedChangeOf(change: DecidedChange): StoredChange {
+function storedChangeOf(change: core.DecidedChange): StoredChange {
   switch (change.kind) {
     case 'state':
       return stateChange(change.state);
@@ -224,13 +204,13 @@ export class JobNotLoaded extends Error {
 export class CommitBatch {
   /** In the order in which they were first used. A job that is deleted and recreated appears twice. */
   readonly jobs: StagedJob[] = [];
-  readonly rows: CommitRows;
+  readonly rows: port.CommitRows;
   readonly #cache: JobCache;
   readonly #jobsCount: number;
   readonly #byJobId = new Map<string, StagedJob>();
   #durability: Durability = 'buffered';
 
-  constructor(rows: CommitRows, cache: JobCache, jobsCount: number) {
+  constructor(rows: port.CommitRows, cache: JobCache, jobsCount: number) {
     this.rows = rows;
     this.#cache = cache;
     this.#jobsCount = rows.jobsCount ?? jobsCount;
@@ -265,7 +245,7 @@ export class CommitBatch {
     return staged;
   }
 
-  toCommit(): Commit | undefined {
+  toCommit(): port.Commit | undefined {
     const jobs = this.jobs.filter(({ hasChanged }) => hasChanged);
     return jobs.length === 0 ? undefined : { jobs, durability: this.#durability };
   }

@@ -54,7 +54,8 @@ export class Deletions {
   async #run(): Promise<void> {
     const { clock, logger } = this.#deps;
     const { signal } = this.#stop;
-    for (let jobNo = this.#jobNos[0]; jobNo !== undefined && !signal.aborted; ) {
+    while (this.#jobNos.length > 0 && !signal.aborted) {
+      const [jobNo = 0] = this.#jobNos;
       try {
         await this.#removeJob(jobNo);
         this.#jobNos.shift();
@@ -65,7 +66,6 @@ export class Deletions {
         logger.warn('🟡 a deleted job still has rows', { error: code });
         await clock.sleep(RETRY_MS, signal).catch(() => {}); // stopped: the loop ends
       }
-      jobNo = this.#jobNos[0];
     }
     this.#running = undefined;
   }

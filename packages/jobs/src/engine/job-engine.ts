@@ -15,14 +15,14 @@ import { checkScope } from '../checks/input.js';
 import { checkJobId } from '../checks/values.js';
 import type { StoreCapabilities, StoreSubscribeOptions } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
-import { type LocalEngine, LocalJobStore } from './checked-job-store.js';
+import { type LocalEngine, LocalJobStore, type StoreWrites } from './checked-job-store.js';
 import { Commits } from './commits.js';
 import { Compaction } from './compaction.js';
 import { JobCache } from './job-cache.js';
 import { JobFeed, type OpenedSubscription, SubscriberQuota } from './job-feed.js';
 import type { JobMirror } from './job-mirror.js';
 import { JobReads } from './job-reads.js';
-import { JobWrites } from './job-writes.js';
+import { jobWrites } from './job-writes.js';
 import { Leases } from './leases.js';
 import type { AdapterHost, EngineDeps, StoreAdapter, StoreStart } from './store-adapter.js';
 
@@ -88,7 +88,7 @@ export class JobEngine implements LocalEngine, AdapterHost {
   readonly #jobs: JobCache;
   readonly #commits: Commits;
   readonly reads: JobReads;
-  readonly writes: JobWrites;
+  readonly writes: StoreWrites;
   readonly #leases: Leases;
   readonly #compaction: Compaction;
   readonly #quota: SubscriberQuota;
@@ -111,7 +111,7 @@ export class JobEngine implements LocalEngine, AdapterHost {
     this.#compaction = new Compaction(parts, this.#limits.compactionKeysMax);
     const begin = (signal: Signal) => this.begin(signal);
     this.reads = new JobReads({ ...parts, begin }, this.#limits.openSnapshotsMax);
-    this.writes = new JobWrites({ ...parts, leases: this.#leases });
+    this.writes = jobWrites({ ...parts, leases: this.#leases });
     this.#planSweep();
   }
 

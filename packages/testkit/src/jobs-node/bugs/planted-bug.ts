@@ -116,7 +116,7 @@ export const SOURCE_EDITS = {
   'jobs-renewal-ignored': [
     {
       file: WRITES,
-      find: "if (lease.state === 'held') this.#deps.leases.watch.extend(incarnation, taskId);",
+      find: "if (lease.state === 'held') leases.watch.extend(incarnation, taskId);",
       replace: '',
     },
   ],

@@ -50,7 +50,7 @@ export async function* readBatches(
       const key = isCorrupt(thrown) && damagedKeyOf(thrown);
       if (!key) throw thrown;
       yield* reads.range({ from: next, to: key }).batches();
-      yield [{ key, value: thrown as SynclineError }];
+      yield [{ key, value: thrown }];
       next = keyBehind(key);
     }
   }

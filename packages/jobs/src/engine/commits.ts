@@ -267,11 +267,11 @@ interface PendingCall {
 }
 
 function pendingCall<T>(
-  call: Pick<PendingCall, 'jobId' | 'bytes' | 'options'>,
+  { jobId, bytes, options }: Pick<PendingCall, 'jobId' | 'bytes' | 'options'>,
   decide: (batch: CommitBatch) => T,
   settle: { resolve(answer: T): void; reject(error: unknown): void },
 ): PendingCall {
-  const { signal } = call.options;
+  const { signal } = options;
   let answer: (() => void) | undefined;
   const onAbort = (): void => {
     if (!signal) return;
@@ -279,13 +279,11 @@ function pendingCall<T>(
     const outcome = answer === undefined ? 'not-applied' : 'unknown';
     settle.reject(error.with({ outcome, cause: error.cause }));
   };
-  const finish = (settleNow: (() => void) | undefined) => {
-    signal?.removeEventListener('abort', onAbort);
-    settleNow?.();
-  };
   signal?.addEventListener('abort', onAbort);
   return {
-    ...call,
+    jobId,
+    bytes,
+    options,
     prepare(batch) {
       if (signal?.aborted) return;
       try {
@@ -296,8 +294,14 @@ function pendingCall<T>(
         answer = () => settle.reject(thrown);
       }
     },
-    done: () => finish(answer),
-    failed: (thrown) => finish(() => settle.reject(thrown)),
+    done() {
+      signal?.removeEventListener('abort', onAbort);
+      answer?.();
+    },
+    failed(thrown) {
+      signal?.removeEventListener('abort', onAbort);
+      settle.reject(thrown);
+    },
   };
 }
 

@@ -51,7 +51,8 @@ export class StagedJob implements port.JobCommit, core.WrittenTags {
 
   /** What the core needs to decide. */
   get rows(): core.JobRows & { readonly tags: core.WrittenTags } {
-    const head = { ...this.head, statesCount: this.head.counts.total };
+    const { revision, timestampMs, counts } = this.head;
+    const head = { revision, timestampMs, statesCount: counts.total };
     return { job: this.row, head, tags: this };
   }
 

@@ -36,23 +36,34 @@ export function withSystemDeps(deps: Partial<EngineDeps>): EngineDeps {
   };
 }
 
-const LIMITS = [
-  'cacheBytesMax',
-  'retentionRevisionsMax',
-  'retentionMs',
-  'retentionBytesMax',
-  'compactionKeysMax',
-  'memoryRevisionsMax',
-  'openSnapshotsMax',
-] as const satisfies readonly (keyof typeof jobsLimits)[];
+export interface EngineOptions {
+  /** Memory for jobs. Default `cacheBytesMax`. With less, jobs are reloaded from the store more often. */
+  readonly cacheBytesMax?: number;
+  /** Changes of a job that are kept although they were replaced by later ones. Default `retentionRevisionsMax`. */
+  readonly retentionRevisionsMax?: number;
+  /** How long such changes are kept. Default `retentionMs`. */
+  readonly retentionMs?: number;
+  /** How many bytes of such changes are kept. Default `retentionBytesMax`. */
+  readonly retentionBytesMax?: number;
+  /** Changes that one compaction step examines. Default `compactionKeysMax`. */
+  readonly compactionKeysMax?: number;
+  /** Changes of a job also kept in memory, for readers that are slightly behind. Default `memoryRevisionsMax`. */
+  readonly memoryRevisionsMax?: number;
+  /** Views of the store that may be open at once; others wait. Default `openSnapshotsMax`. */
+  readonly openSnapshotsMax?: number;
+}
 
-type EngineLimits = Readonly<Record<(typeof LIMITS)[number], number>>;
+type EngineLimits = Required<EngineOptions>;
 
-/** Each replaces the limit of the same name. */
-export type EngineOptions = Partial<EngineLimits>;
-
-const defaultOf = (name: keyof EngineLimits) => [name, jobsLimits[name].value];
-const DEFAULTS = Object.fromEntries(LIMITS.map(defaultOf)) as EngineLimits;
+const DEFAULTS: EngineLimits = {
+  cacheBytesMax: jobsLimits.cacheBytesMax.value,
+  retentionRevisionsMax: jobsLimits.retentionRevisionsMax.value,
+  retentionMs: jobsLimits.retentionMs.value,
+  retentionBytesMax: jobsLimits.retentionBytesMax.value,
+  compactionKeysMax: jobsLimits.compactionKeysMax.value,
+  memoryRevisionsMax: jobsLimits.memoryRevisionsMax.value,
+  openSnapshotsMax: jobsLimits.openSnapshotsMax.value,
+};
 
 export type EngineJobStore = LocalJobStore<JobEngine>;
 

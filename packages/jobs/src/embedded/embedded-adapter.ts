@@ -15,6 +15,7 @@ import { cellName } from '../engine/cell-counts.js';
 import type { JobFilter } from '../engine/changes.js';
 import { type EngineJobStore, type EngineOptions, openJobStore } from '../engine/job-engine.js';
 import type * as port from '../engine/store-adapter.js';
+import type { EngineDeps } from '../engine/store-adapter.js';
 import type { StoreCapabilities } from '../job-store.js';
 import { ALL_CAPABILITIES } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
@@ -271,7 +272,7 @@ function missing(key: Uint8Array): never {
   throw rows.corruptRow(key);
 }
 
-export type EmbeddedJobStoreDeps = port.EngineDeps & EmbeddedAdapterDeps;
+export type EmbeddedJobStoreDeps = EngineDeps & EmbeddedAdapterDeps;
 export type EmbeddedJobStoreOptions = EngineOptions;
 
 /** Opens a job store in the given Storage. The caller owns the storage: close the job store first, then the storage. */

@@ -14,6 +14,7 @@ import {
   withSystemDeps,
 } from '../engine/job-engine.js';
 import type * as port from '../engine/store-adapter.js';
+import type { EngineDeps } from '../engine/store-adapter.js';
 import type { StoreCapabilities } from '../job-store.js';
 import { ALL_CAPABILITIES } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
@@ -30,7 +31,7 @@ import {
 import { migrate } from './postgres-schema.js';
 import { PostgresWatch } from './postgres-watch.js';
 
-interface PostgresAdapterDeps extends port.EngineDeps {
+interface PostgresAdapterDeps extends EngineDeps {
   readonly pool: PostgresPool;
 }
 
@@ -246,7 +247,7 @@ const OTHER_CONNECTIONS = 2;
 /** Connects, creates or migrates the tables, and starts to listen. Throws `unavailable` if it cannot connect. */
 export async function createPostgresJobStore(
   options: PostgresJobStoreOptions,
-  deps: Partial<port.EngineDeps> = {},
+  deps: Partial<EngineDeps> = {},
 ): Promise<EngineJobStore> {
   checkKnownKeys(options, 'options', {
     connectionString: true,

@@ -103,7 +103,6 @@ class FileAdapter implements StoreAdapter<string> {
     decide: (rows: CommitRows<string>) => Commit<string> | undefined,
   ): Promise<void> {
     const commit = decide({
-      jobsCount: this.#jobs.size,
       cell: (job, taskId, tag) => this.#find(job).cells.get(`${taskId} ${tag}`)?.row,
       state: (job, taskId, tag) => {
         const revision = job.latestRevision('state', taskId, tag);

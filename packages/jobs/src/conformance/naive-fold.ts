@@ -1,5 +1,5 @@
 // The naive fold: progress from a list of states, cell by cell. Results of stores are compared with it.
-import { BestCells, ClassCounts, progressUnits } from '../engine/cell-counts.js';
+import { ClassCounts, progressUnits } from '../engine/cell-counts.js';
 import type { AggregateInput } from '../engine/job-cells.js';
 import {
   compareTags,
@@ -7,6 +7,7 @@ import {
   type Progress,
   type Scope,
   type State,
+  severityOf,
   type TagProgress,
   withoutPayload,
 } from '../job.js';
@@ -47,13 +48,21 @@ export function foldStates(input: AggregateInput, scope: Scope): Progress {
 
 function summaryOf(states: readonly State[]): Omit<TagProgress, 'tag'> {
   const counts = new ClassCounts();
-  const best = new BestCells<State>();
-  for (const state of states) {
-    counts.add(state.status, progressUnits(state.status, state.progress));
-    best.offer(state);
-  }
-  const { lowest, worst } = best;
+  for (const { status, progress } of states) counts.add(status, progressUnits(status, progress));
+  const lowest = firstBy(states, (state) => state.status);
+  const worst = firstBy(states, (state) => severityOf(state.status));
   return { cells: counts.toCounts(), percent: counts.percent(), lowest, worst };
+}
+
+/** Ties go to the lowest task, then to the lowest tag. */
+function firstBy(states: readonly State[], rankOf: (state: State) => number): State {
+  return states.reduce((first, state) => {
+    const order =
+      rankOf(state) - rankOf(first) ||
+      state.taskId - first.taskId ||
+      compareTags(state.tag, first.tag);
+    return order < 0 ? state : first;
+  });
 }
 
 function keyOf(taskId: number, tag: string): string {

@@ -4,6 +4,10 @@ import { invalidArgument, limitExceeded } from '../checks/values.js';
 import { type JobsLimitName, jobsLimits } from '../limits.js';
 import type { JobRow, TaskRow, WrittenTags } from './rows.js';
 
+export function hasCode(thrown: unknown, code: SynclineError['code']): thrown is SynclineError {
+  return thrown instanceof SynclineError && thrown.code === code;
+}
+
 export function noSuchJob(jobId: string): SynclineError {
   return new SynclineError(
     'not-found',

@@ -14,64 +14,26 @@ import { checkIncarnationOf } from '../core/refusals.js';
 import { cellName } from '../engine/cell-counts.js';
 import type { JobFilter } from '../engine/changes.js';
 import { type EngineJobStore, type EngineOptions, openJobStore } from '../engine/job-engine.js';
-import type {
-  CellRef,
-  CommitRequest,
-  Decide,
-  EngineDeps,
-  JobCommit,
-  JobRange,
-  JobRows,
-  ListedJob,
-  MirroredJob,
-  StoreAdapter,
-  StoreStart,
-  StoreView,
-} from '../engine/store-adapter.js';
+import type * as port from '../engine/store-adapter.js';
+import type { EngineDeps } from '../engine/store-adapter.js';
 import type { StoreCapabilities } from '../job-store.js';
 import { ALL_CAPABILITIES } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
 import { encode } from '../wire/proto-message.js';
-import { Deletions, readStart } from './embedded-start.js';
-import { EmbeddedView } from './embedded-view.js';
+import { Deletions } from './deletions.js';
+import { readStart } from './embedded-start.js';
+import { embeddedView } from './embedded-view.js';
 import {
   type EmbeddedHandle,
   isCorrupt,
   loadRows,
   type ReadRow,
   readBatches,
-  TagDictionary,
+  tagNoOf,
 } from './load-rows.js';
-import {
-  bufferedKey,
-  cellKey,
-  corruptRow,
-  decodeCell,
-  decodeJobRow,
-  decodeRecord,
-  decodeRow,
-  deletedKey,
-  encodeCell,
-  encodeJobRow,
-  headKey,
-  headRow,
-  jobIdOfKey,
-  jobKey,
-  jobsRange,
-  logKey,
-  RECORD_HEAD_BYTES,
-  type StoredJobRow,
-  type StoreRow,
-  storeKey,
-  storeRow,
-  tagKey,
-  tagRow,
-  taskKey,
-  taskRow,
-  writeRecord,
-} from './rows.js';
+import * as rows from './rows.js';
 
-type Job = MirroredJob<EmbeddedHandle>;
+type Job = port.MirroredJob<EmbeddedHandle>;
 
 export interface EmbeddedAdapterDeps {
   /** The job store has exclusive use of it while open, and does not close it. */
@@ -83,14 +45,13 @@ export interface EmbeddedAdapterDeps {
 /** A prefix with any other character matches no job id. */
 const JOB_ID_PART = /^[\x21-\x7e]*$/;
 
-export class EmbeddedAdapter implements StoreAdapter<EmbeddedHandle> {
+export class EmbeddedAdapter implements port.StoreAdapter<EmbeddedHandle> {
   readonly capabilities: StoreCapabilities = ALL_CAPABILITIES;
   readonly compacts = true;
   readonly #deps: EmbeddedAdapterDeps;
   readonly #batch = new StorageBatch();
   readonly #deletions: Deletions;
-  #row: StoreRow = { nextJobNo: 1, generation: 0 };
-  #jobsCount = 0;
+  #row: rows.StoreRow = { nextJobNo: 1, generation: 0 };
   #hasBufferedMark = false;
 
   constructor(deps: EmbeddedAdapterDeps, keysMax: number) {
@@ -98,11 +59,10 @@ export class EmbeddedAdapter implements StoreAdapter<EmbeddedHandle> {
     this.#deletions = new Deletions(deps, keysMax);
   }
 
-  async start(): Promise<StoreStart> {
+  async start(): Promise<port.StoreStart> {
     const { storage, logger } = this.#deps;
     const start = await readStart(storage);
     this.#row = start.row;
-    this.#jobsCount = start.jobsCount;
     this.#hasBufferedMark = start.hasBufferedMark;
     for (const jobNo of start.deletedJobNos) this.#deletions.add(jobNo);
     const { generation } = start.row;
@@ -116,19 +76,23 @@ export class EmbeddedAdapter implements StoreAdapter<EmbeddedHandle> {
     return storage.health().kind === 'reopening' ? storage.whenReadable() : undefined;
   }
 
-  async loadJob(jobId: string): Promise<JobRows<EmbeddedHandle> | undefined> {
-    const rows = await loadRows(this.#deps.storage, jobId);
-    return rows && this.#isCommitted(rows.handle.jobNo) ? rows : undefined;
+  async loadJob(jobId: string): Promise<port.JobRows<EmbeddedHandle> | undefined> {
+    const job = await loadRows(this.#deps.storage, jobId);
+    return job && this.#isCommitted(job.handle.jobNo) ? job : undefined;
   }
 
-  async commit(_: readonly CommitRequest[], decide: Decide<EmbeddedHandle>): Promise<void> {
+  async commit(
+    _: readonly port.CommitRequest[],
+    decide: port.Decide<EmbeddedHandle>,
+  ): Promise<void> {
     const { storage } = this.#deps;
     const commit = decide({
-      jobsCount: this.#jobsCount,
       cell: (job, taskId, tag) => this.#cell(job.handle, taskId, tag).row,
       state: (job, taskId, tag) => {
         const revision = job.latestRevision('state', taskId, tag);
-        return this.#record(job.handle, revision) ?? missing(logKey(job.handle.jobNo, revision));
+        return (
+          this.#record(job.handle, revision) ?? missing(rows.logKey(job.handle.jobNo, revision))
+        );
       },
     });
     if (!commit) return;
@@ -136,65 +100,63 @@ export class EmbeddedAdapter implements StoreAdapter<EmbeddedHandle> {
     batch.clear();
     let { nextJobNo } = this.#row;
     let isSynced = commit.durability === 'synced';
-    const newTags: ReadonlyMap<string, number>[] = [];
+    const newTags: (readonly string[])[] = [];
     for (const job of commit.jobs) {
       if (job.kind === 'create') {
-        job.handle = { jobNo: nextJobNo, tags: new TagDictionary() };
+        job.handle = { jobNo: nextJobNo, tags: [] };
         nextJobNo += 1;
       }
       const tags = this.#encodeJob(job);
       newTags.push(tags);
-      if (tags.size > 0) isSynced = true;
+      if (tags.length > 0) isSynced = true;
     }
     const row = { ...this.#row, nextJobNo };
     const marksBuffered = commit.durability === 'buffered' && !this.#hasBufferedMark;
     isSynced ||= marksBuffered;
-    if (nextJobNo !== this.#row.nextJobNo) batch.put(storeKey, encode(storeRow, row));
-    if (marksBuffered) batch.put(bufferedKey, Uint8Array.of(1));
+    if (nextJobNo !== this.#row.nextJobNo) batch.put(rows.storeKey, encode(rows.storeRow, row));
+    if (marksBuffered) batch.put(rows.bufferedKey, Uint8Array.of(1));
     await storage.write(batch, { durability: isSynced ? 'synced' : 'buffered' });
     this.#row = row;
     this.#hasBufferedMark ||= marksBuffered;
     for (const [at, { kind, handle }] of commit.jobs.entries()) {
-      for (const [tag, tagNo] of newTags[at] ?? []) handle?.tags.set(tagNo, tag);
-      if (kind === 'create') this.#jobsCount += 1;
-      if (kind === 'delete' && handle) this.#deleted(handle.jobNo);
+      handle?.tags.push(...(newTags[at] ?? []));
+      if (kind === 'delete' && handle) this.#deletions.add(handle.jobNo);
     }
   }
 
-  readStates({ handle }: Job, cells: readonly CellRef[]): readonly (Uint8Array | undefined)[] {
+  readStates({ handle }: Job, cells: readonly port.CellRef[]): readonly (Uint8Array | undefined)[] {
     return cells.map(({ revision }) => this.#record(handle, revision));
   }
 
-  openView(job: Job, filter: JobFilter): StoreView {
+  openView(job: Job, filter: JobFilter): port.StoreView {
     const { storage, clock } = this.#deps;
-    return new EmbeddedView({ job, filter, snapshot: storage.snapshot(), clock });
+    return embeddedView({ job, filter, snapshot: storage.snapshot(), clock });
   }
 
-  async *listJobs({ prefix, after }: JobRange): AsyncGenerator<readonly ListedJob[]> {
+  async *listJobs({ prefix, after }: port.JobRange): AsyncGenerator<readonly port.ListedJob[]> {
     if (!JOB_ID_PART.test(prefix)) return;
-    for await (const rows of readBatches(this.#deps.storage, jobsRange(prefix, after)))
-      yield rows.flatMap(({ key, value }) => this.#listed(key, value));
+    for await (const page of readBatches(this.#deps.storage, rows.jobsRange(prefix, after)))
+      yield page.flatMap(({ key, value }) => this.#listed(key, value));
   }
 
   async deleteDamaged(jobId: string, incarnation: string | undefined) {
     const { storage, logger } = this.#deps;
-    const key = jobKey(jobId);
-    let stored: StoredJobRow | undefined;
+    const key = rows.jobKey(jobId);
+    let stored: rows.StoredJobRow | undefined;
     try {
       const bytes = storage.get(key);
       if (!bytes) return undefined;
-      stored = decodeJobRow(key, bytes, jobId);
+      stored = rows.decodeJobRow(key, bytes, jobId);
     } catch (thrown) {
       // The caller named an incarnation, and the one stored here is unknown: it may be another.
       if (!isCorrupt(thrown) || incarnation !== undefined) throw thrown;
     }
     if (stored) checkIncarnationOf(stored.row, incarnation);
     const batch = new StorageBatch().delete(key);
-    if (stored) batch.put(deletedKey(stored.jobNo), Uint8Array.of());
+    if (stored) batch.put(rows.deletedKey(stored.jobNo), Uint8Array.of());
     else logger.warn('🟡 rows of a deleted job remain: its number could not be read', { jobId });
     await storage.write(batch, { durability: 'synced' });
-    if (stored) this.#deleted(stored.jobNo);
-    else this.#jobsCount -= 1;
+    if (stored) this.#deletions.add(stored.jobNo);
     return { incarnation: stored?.row.incarnation };
   }
 
@@ -209,16 +171,11 @@ export class EmbeddedAdapter implements StoreAdapter<EmbeddedHandle> {
     if (!this.#hasBufferedMark) return;
     try {
       await storage.secure();
-      await storage.write(new StorageBatch().delete(bufferedKey), { durability: 'synced' });
+      await storage.write(new StorageBatch().delete(rows.bufferedKey), { durability: 'synced' });
     } catch (thrown) {
       const { code } = SynclineError.from(thrown, 'storage-failed');
       logger.warn('🟡 cursors of jobs will reset at the next start', { error: code });
     }
-  }
-
-  #deleted(jobNo: number): void {
-    this.#jobsCount -= 1;
-    this.#deletions.add(jobNo);
   }
 
   /** False while the job's creation is in flight: the storage may show it already. */
@@ -226,37 +183,38 @@ export class EmbeddedAdapter implements StoreAdapter<EmbeddedHandle> {
     return jobNo < this.#row.nextJobNo;
   }
 
-  #encodeJob(job: JobCommit<EmbeddedHandle>): ReadonlyMap<string, number> {
+  #encodeJob(job: port.JobCommit<EmbeddedHandle>): readonly string[] {
     const batch = this.#batch;
     const { row, head } = job;
     const handle = job.handle as EmbeddedHandle;
-    const { jobNo, tags } = handle;
-    const newTags = new Map<string, number>();
+    const { jobNo } = handle;
+    const newTags: string[] = [];
     if (job.kind === 'delete') {
-      batch.delete(jobKey(row.jobId));
-      batch.put(deletedKey(jobNo), Uint8Array.of());
+      batch.delete(rows.jobKey(row.jobId));
+      batch.put(rows.deletedKey(jobNo), Uint8Array.of());
       return newTags;
     }
-    if (job.isRowChanged) batch.put(jobKey(row.jobId), encodeJobRow({ jobNo, row }));
+    if (job.isRowChanged) batch.put(rows.jobKey(row.jobId), rows.encodeJobRow({ jobNo, row }));
     for (const { taskId, tag, row: cell } of job.cells.values()) {
-      let tagNo = tags.numberOf(tag) ?? newTags.get(tag);
-      if (tagNo === undefined) {
-        tagNo = tags.nextNumber + newTags.size;
-        newTags.set(tag, tagNo);
-        batch.put(tagKey(jobNo, tagNo), encode(tagRow, { tag }));
+      let tagNo = tagNoOf(handle, tag);
+      if (tagNo === handle.tags.length) {
+        const isNew = !newTags.includes(tag);
+        if (isNew) newTags.push(tag);
+        tagNo += newTags.indexOf(tag);
+        if (isNew) batch.put(rows.tagKey(jobNo, tagNo), encode(rows.tagRow, { tag }));
       }
-      batch.put(cellKey(jobNo, tagNo, taskId), encodeCell(cell));
+      batch.put(rows.cellKey(jobNo, tagNo, taskId), rows.encodeCell(cell));
     }
     for (const [taskId, task] of job.tasks)
-      batch.put(taskKey(jobNo, taskId), encode(taskRow, task));
+      batch.put(rows.taskKey(jobNo, taskId), encode(rows.taskRow, task));
     for (const change of job.changes) {
-      const key = logKey(jobNo, change.revision);
-      const at = batch.reservePut(key.length, RECORD_HEAD_BYTES + change.bytes.length);
+      const key = rows.logKey(jobNo, change.revision);
+      const at = batch.reservePut(key.length, rows.RECORD_HEAD_BYTES + change.bytes.length);
       batch.content.set(key, at);
-      writeRecord(batch.content, at + key.length, change);
+      rows.writeRecord(batch.content, at + key.length, change);
     }
     this.#encodeRemoved(job, handle);
-    batch.put(headKey(jobNo), encode(headRow, head));
+    batch.put(rows.headKey(jobNo), encode(rows.headRow, head));
     return newTags;
   }
 
@@ -264,44 +222,44 @@ export class EmbeddedAdapter implements StoreAdapter<EmbeddedHandle> {
    * The replacement of a removed change must be as durable as the removal. If it may be only buffered, it is written
    * again.
    */
-  #encodeRemoved({ removed, cells }: JobCommit<EmbeddedHandle>, handle: EmbeddedHandle): void {
+  #encodeRemoved({ removed, cells }: port.JobCommit<EmbeddedHandle>, handle: EmbeddedHandle): void {
     const batch = this.#batch;
     const written = new Set(cells.keys());
     for (const { kind, revision, taskId, tag } of removed) {
-      batch.delete(logKey(handle.jobNo, revision));
+      batch.delete(rows.logKey(handle.jobNo, revision));
       if (!this.#hasBufferedMark || kind !== 'state' || written.has(cellName(taskId, tag)))
         continue;
       written.add(cellName(taskId, tag));
       const { key, bytes, row } = this.#cell(handle, taskId, tag);
-      const recordKey = logKey(handle.jobNo, row.revision);
+      const recordKey = rows.logKey(handle.jobNo, row.revision);
       batch.put(key, bytes);
       batch.put(recordKey, this.#deps.storage.get(recordKey) ?? missing(recordKey));
     }
   }
 
-  #cell({ jobNo, tags }: EmbeddedHandle, taskId: number, tag: string) {
-    const key = cellKey(jobNo, tags.numberOf(tag) ?? tags.nextNumber, taskId);
+  #cell(handle: EmbeddedHandle, taskId: number, tag: string) {
+    const key = rows.cellKey(handle.jobNo, tagNoOf(handle, tag), taskId);
     const bytes = this.#deps.storage.get(key) ?? missing(key);
-    return { key, bytes, row: decodeCell(key, bytes) };
+    return { key, bytes, row: rows.decodeCell(key, bytes) };
   }
 
   /** The State message of a record; undefined if there is no such record. */
   #record({ jobNo }: EmbeddedHandle, revision: number): Uint8Array | undefined {
-    const key = logKey(jobNo, revision);
+    const key = rows.logKey(jobNo, revision);
     const bytes = this.#deps.storage.get(key);
-    return bytes && decodeRecord(key, bytes).bytes;
+    return bytes && rows.decodeRecord(key, bytes).bytes;
   }
 
   /** Empty if the job was deleted while the list was read, or its creation is in flight (J4). */
-  #listed(key: Uint8Array, value: ReadRow['value']): readonly ListedJob[] {
+  #listed(key: Uint8Array, value: ReadRow['value']): readonly port.ListedJob[] {
     const { storage } = this.#deps;
-    const jobId = jobIdOfKey(key);
+    const jobId = rows.jobIdOfKey(key);
     try {
       if (value instanceof SynclineError) throw value;
-      const { jobNo, row } = decodeJobRow(key, value, jobId);
+      const { jobNo, row } = rows.decodeJobRow(key, value, jobId);
       if (!this.#isCommitted(jobNo)) return [];
-      const bytes = storage.get(headKey(jobNo));
-      if (bytes) return [{ row, head: decodeRow(headRow, headKey(jobNo), bytes) }];
+      const bytes = storage.get(rows.headKey(jobNo));
+      if (bytes) return [{ row, head: rows.decodeRow(rows.headRow, rows.headKey(jobNo), bytes) }];
       return storage.get(key) ? [{ damagedJobId: jobId }] : [];
     } catch (thrown) {
       if (!isCorrupt(thrown)) throw thrown;
@@ -311,7 +269,7 @@ export class EmbeddedAdapter implements StoreAdapter<EmbeddedHandle> {
 }
 
 function missing(key: Uint8Array): never {
-  throw corruptRow(key);
+  throw rows.corruptRow(key);
 }
 
 export type EmbeddedJobStoreDeps = EngineDeps & EmbeddedAdapterDeps;

@@ -4,27 +4,12 @@
 // the key's row has its revision. For most records this is known from memory; where memory has changed since the
 // snapshot was taken, the row is read from the snapshot.
 import { type Clock, type StorageSnapshot, SynclineError } from '@syncline/kernel';
-import {
-  type ChangeSubject,
-  type JobFilter,
-  matchesFilter,
-  type StoredChange,
-} from '../engine/changes.js';
+import type { ChangeSubject, JobFilter, StoredChange } from '../engine/changes.js';
+import { matchesFilter } from '../engine/changes.js';
 import type { MirroredJob, StoreView } from '../engine/store-adapter.js';
 import { jobsLimits } from '../limits.js';
-import { type EmbeddedHandle, isCorrupt, readBatches } from './load-rows.js';
-import {
-  cellKey,
-  corruptRow,
-  decodeCell,
-  decodeRecord,
-  decodeRow,
-  logKey,
-  logRange,
-  revisionOfKey,
-  taskKey,
-  taskRow,
-} from './rows.js';
+import { type EmbeddedHandle, isCorrupt, readBatches, tagNoOf } from './load-rows.js';
+import * as rows from './rows.js';
 
 export interface EmbeddedViewDeps {
   readonly job: MirroredJob<EmbeddedHandle>;
@@ -34,104 +19,93 @@ export interface EmbeddedViewDeps {
   readonly clock: Pick<Clock, 'defer'>;
 }
 
-export class EmbeddedView implements StoreView {
-  readonly revision: number;
-  readonly compactedTo: number;
-  readonly #deps: EmbeddedViewDeps;
-  readonly #metadataRevision: number;
-  #named: ReadonlySet<number> | undefined;
+type Pages = AsyncGenerator<readonly StoredChange[]>;
 
-  constructor(deps: EmbeddedViewDeps) {
-    this.#deps = deps;
-    this.revision = deps.job.head.revision;
-    this.compactedTo = deps.job.head.compactedTo;
-    this.#metadataRevision = deps.job.row.metadataRevision;
-  }
+export function embeddedView({ job, filter, snapshot, clock }: EmbeddedViewDeps): StoreView {
+  const { revision: last, compactedTo } = job.head;
+  const { metadataRevision } = job.row;
+  const { jobNo } = job.handle;
+  let named: ReadonlySet<number> | undefined;
 
-  /** A narrow scope has few keys, which are looked up. For the whole job, the log is scanned. */
-  latest(after: number): AsyncIterable<readonly StoredChange[]> {
-    const { taskId, tag } = this.#deps.filter.scope;
-    const isWhole = taskId === undefined && tag === undefined;
-    return isWhole ? this.#walk(after, 'latest') : this.#lookUp(after);
-  }
+  /** The revision of the latest change of a subject in this view, or 0 if there is none. */
+  const latestOf = ({ kind, taskId, tag }: ChangeSubject): number => {
+    if (kind === 'job') return metadataRevision;
+    const revision = job.latestRevision(kind, taskId, tag);
+    if (revision <= last) return revision;
+    const isTask = kind === 'lease';
+    const key = isTask
+      ? rows.taskKey(jobNo, taskId)
+      : rows.cellKey(jobNo, tagNoOf(job.handle, tag), taskId);
+    const bytes = snapshot.get(key);
+    if (!bytes) return 0;
+    const row = isTask
+      ? rows.decodeRow(rows.taskRow, key, bytes)
+      : rows.decodeCell(key, bytes, false);
+    return row.revision;
+  };
 
-  changes(
+  /** The revisions of the latest changes that match the filter. A damaged record not among them was replaced. */
+  const latestRevisions = (): ReadonlySet<number> => {
+    named ??= new Set(Array.from(job.subjects(filter), latestOf));
+    return named;
+  };
+
+  async function* walk(
     after: number,
-    onDamaged?: (revision: number) => void,
-  ): AsyncIterable<readonly StoredChange[]> {
-    return this.#walk(after, 'all', onDamaged);
-  }
-
-  close(): void {
-    this.#deps.snapshot.close();
-  }
-
-  async *#walk(
-    after: number,
-    wanted: 'all' | 'latest',
-    onDamaged?: (revision: number) => void,
-  ): AsyncGenerator<readonly StoredChange[]> {
-    const { job, filter, snapshot } = this.#deps;
-    if (after >= this.revision) return;
-    const range = logRange(job.handle.jobNo, after, this.revision);
-    const damaged = (key: Uint8Array, error: SynclineError) => {
-      const revision = revisionOfKey(key);
-      if (onDamaged) onDamaged(revision);
-      else if (wanted === 'all' || this.#revisions().has(revision)) throw error;
-    };
-    for await (const rows of readBatches(snapshot, range)) {
+    isWanted: (change: StoredChange) => boolean,
+    onDamaged: (revision: number, error: SynclineError) => void,
+  ): Pages {
+    if (after >= last) return;
+    for await (const batch of readBatches(snapshot, rows.logRange(jobNo, after, last))) {
       const page: StoredChange[] = [];
-      for (const { key, value } of rows) {
+      for (const { key, value } of batch) {
         const change = value instanceof SynclineError ? value : intactRecord(key, value);
-        if (change instanceof SynclineError) damaged(key, change);
-        else if (!matchesFilter(filter, change)) continue;
-        else if (wanted === 'all' || this.#latestOf(change) === change.revision) page.push(change);
+        if (change instanceof SynclineError) onDamaged(rows.revisionOfKey(key), change);
+        else if (matchesFilter(filter, change) && isWanted(change)) page.push(change);
       }
       yield* pagesOf(page);
     }
   }
 
-  async *#lookUp(after: number): AsyncGenerator<readonly StoredChange[]> {
-    const { job, snapshot, clock } = this.#deps;
-    const revisions = [...this.#revisions()].filter((revision) => revision > after);
+  async function* lookUp(after: number): Pages {
+    const revisions = [...latestRevisions()].filter((revision) => revision > after);
     const ascending = Float64Array.from(revisions).sort();
     const pageMax = jobsLimits.frameEventsMax.value;
     for (let at = 0; at < ascending.length; at += pageMax) {
       if (at > 0) await new Promise<void>((resolve) => clock.defer(resolve));
-      const page: StoredChange[] = [];
-      for (const revision of ascending.subarray(at, at + pageMax)) {
-        const key = logKey(job.handle.jobNo, revision);
+      const page = Array.from(ascending.subarray(at, at + pageMax), (revision) => {
+        const key = rows.logKey(jobNo, revision);
         const bytes = snapshot.get(key);
-        if (!bytes) throw corruptRow(key);
-        page.push(decodeRecord(key, bytes));
-      }
+        if (!bytes) throw rows.corruptRow(key);
+        return rows.decodeRecord(key, bytes);
+      });
       yield* pagesOf(page);
     }
   }
 
-  /** The revisions of the latest changes that match the filter. A damaged record not among them was replaced. */
-  #revisions(): ReadonlySet<number> {
-    const { job, filter } = this.#deps;
-    this.#named ??= new Set(Array.from(job.subjects(filter), (subject) => this.#latestOf(subject)));
-    return this.#named;
-  }
-
-  /** The revision of the latest change of a subject in this view, or 0 if there is none. */
-  #latestOf({ kind, taskId, tag }: ChangeSubject): number {
-    const { job, snapshot } = this.#deps;
-    if (kind === 'job') return this.#metadataRevision;
-    const revision = job.latestRevision(kind, taskId, tag);
-    if (revision <= this.revision) return revision;
-    const { jobNo, tags } = job.handle;
-    if (kind === 'lease') {
-      const key = taskKey(jobNo, taskId);
-      const bytes = snapshot.get(key);
-      return bytes ? decodeRow(taskRow, key, bytes).revision : 0;
-    }
-    const key = cellKey(jobNo, tags.numberOf(tag) ?? tags.nextNumber, taskId);
-    const bytes = snapshot.get(key);
-    return bytes ? decodeCell(key, bytes, false).revision : 0;
-  }
+  return {
+    revision: last,
+    compactedTo,
+    /** A narrow scope has few keys, which are looked up. For the whole job, the log is scanned. */
+    latest(after) {
+      const { taskId, tag } = filter.scope;
+      if (taskId !== undefined || tag !== undefined) return lookUp(after);
+      const isLatest = (change: StoredChange) => latestOf(change) === change.revision;
+      return walk(after, isLatest, (revision, error) => {
+        if (latestRevisions().has(revision)) throw error;
+      });
+    },
+    changes: (after, onDamaged) =>
+      walk(
+        after,
+        () => true,
+        (revision, error) => {
+          if (!onDamaged) throw error;
+          onDamaged(revision);
+        },
+      ),
+    close: () => snapshot.close(),
+  };
 }
 
 /** Pages bounded by bytes: a reader that stalls holds its page in memory. */
@@ -150,7 +124,7 @@ function* pagesOf(changes: readonly StoredChange[]): Generator<readonly StoredCh
 
 function intactRecord(key: Uint8Array, value: Uint8Array): StoredChange | SynclineError {
   try {
-    return decodeRecord(key, value);
+    return rows.decodeRecord(key, value);
   } catch (thrown) {
     if (isCorrupt(thrown)) return thrown;
     throw thrown;

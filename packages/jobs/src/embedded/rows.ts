@@ -78,76 +78,60 @@ export function jobsRange(prefix: string, after: string): KeyRange {
   return { from, to };
 }
 
-export function deletedKey(jobNo: number): Uint8Array {
-  return jobPart(KeyKind.deleted, jobNo, JOB_KEY_BYTES);
-}
-
 export function kindRange(kind: JobKeyKind): KeyRange {
   return { from: Uint8Array.of(kind), to: Uint8Array.of(kind + 1) };
 }
 
-export function headKey(jobNo: number): Uint8Array {
-  return jobPart(KeyKind.head, jobNo, JOB_KEY_BYTES);
-}
+export const deletedKey = (jobNo: number): Uint8Array => jobPart(KeyKind.deleted, jobNo);
+export const headKey = (jobNo: number): Uint8Array => jobPart(KeyKind.head, jobNo);
 
 export function tagKey(jobNo: number, tagNo: number): Uint8Array {
-  const key = jobPart(KeyKind.tag, jobNo, JOB_KEY_BYTES + 2);
+  const key = jobPart(KeyKind.tag, jobNo, 2);
   key.writeUInt16BE(tagNo, JOB_KEY_BYTES);
   return key;
 }
 
 export function cellKey(jobNo: number, tagNo: number, taskId: number): Uint8Array {
-  const key = jobPart(KeyKind.cell, jobNo, JOB_KEY_BYTES + 6);
+  const key = jobPart(KeyKind.cell, jobNo, 6);
   key.writeUInt16BE(tagNo, JOB_KEY_BYTES);
   key.writeUInt32BE(taskId, JOB_KEY_BYTES + 2);
   return key;
 }
 
 export function taskKey(jobNo: number, taskId: number): Uint8Array {
-  const key = jobPart(KeyKind.task, jobNo, JOB_KEY_BYTES + 4);
+  const key = jobPart(KeyKind.task, jobNo, 4);
   key.writeUInt32BE(taskId, JOB_KEY_BYTES);
   return key;
 }
 
 export function logKey(jobNo: number, revision: number): Uint8Array {
-  const key = jobPart(KeyKind.log, jobNo, JOB_KEY_BYTES + 8);
+  const key = jobPart(KeyKind.log, jobNo, 8);
   writeUint64(key, JOB_KEY_BYTES, revision);
   return key;
 }
 
 export function jobRange(kind: JobKeyKind, jobNo: number): KeyRange {
-  return {
-    from: jobPart(kind, jobNo, JOB_KEY_BYTES),
-    to: jobPart(kind, jobNo + 1, JOB_KEY_BYTES),
-  };
+  return { from: jobPart(kind, jobNo), to: jobPart(kind, jobNo + 1) };
 }
 
 export function logRange(jobNo: number, after: number, through: number): KeyRange {
   return { from: logKey(jobNo, after + 1), to: logKey(jobNo, through + 1) };
 }
 
-export function jobNoOfKey(key: Uint8Array): number {
-  return readUint64(key, 1);
-}
+export const jobNoOfKey = (key: Uint8Array): number => readUint64(key, 1);
+export const taskIdOfKey = (key: Uint8Array): number => readUint32(key, JOB_KEY_BYTES);
+export const revisionOfKey = (key: Uint8Array): number => readUint64(key, JOB_KEY_BYTES);
 
-export function tagNoOfTagKey(key: Uint8Array): number {
+export function tagNoOfKey(key: Uint8Array): number {
   return ((key[JOB_KEY_BYTES] ?? 0) << 8) | (key[JOB_KEY_BYTES + 1] ?? 0);
 }
 
 export function cellOfKey(key: Uint8Array): { readonly tagNo: number; readonly taskId: number } {
-  return { tagNo: tagNoOfTagKey(key), taskId: readUint32(key, JOB_KEY_BYTES + 2) };
+  return { tagNo: tagNoOfKey(key), taskId: readUint32(key, JOB_KEY_BYTES + 2) };
 }
 
-export function taskIdOfKey(key: Uint8Array): number {
-  return readUint32(key, JOB_KEY_BYTES);
-}
-
-export function revisionOfKey(key: Uint8Array): number {
-  return readUint64(key, JOB_KEY_BYTES);
-}
-
-function jobPart(kind: JobKeyKind, jobNo: number, bytes: number): Buffer {
-  const key = Buffer.allocUnsafe(bytes);
+function jobPart(kind: JobKeyKind, jobNo: number, moreBytes = 0): Buffer {
+  const key = Buffer.allocUnsafe(JOB_KEY_BYTES + moreBytes);
   key[0] = kind;
   writeUint64(key, 1, jobNo);
   return key;
@@ -198,13 +182,13 @@ export function decodeJobRow(key: Uint8Array, bytes: Uint8Array, jobId: string):
   return { jobNo, row: { jobId, ...fields } };
 }
 
-type CountFields = {
-  readonly [Name in keyof CellCounts as CellCounts[Name] extends number ? Name : never]: number;
-};
-type HeadFields = Omit<JobHead, 'counts'> & Omit<CountFields, 'total'>;
+type CountFields = Omit<
+  CellCounts,
+  'total' | 'add' | 'addAll' | 'toCounts' | 'percent' | 'clone' | 'all'
+>;
 
 export const headRow: Message<JobHead> = mapped(
-  message<HeadFields>({
+  message<Omit<JobHead, 'counts'> & CountFields>({
     revision: uint(1),
     timestampMs: uint(2),
     compactedTo: uint(3),
@@ -222,13 +206,10 @@ export const headRow: Message<JobHead> = mapped(
     epochs: uint(15),
   }),
   ({ counts, ...head }) => Object.assign({}, counts, head),
-  ({ revision, timestampMs, compactedTo, logRecords, ...counts }) => ({
-    revision,
-    timestampMs,
-    compactedTo,
-    logRecords,
-    counts: Object.assign(new CellCounts(0), counts),
-  }),
+  ({ revision, timestampMs, compactedTo, logRecords, ...fields }) => {
+    const counts = Object.assign(new CellCounts(0), fields);
+    return { revision, timestampMs, compactedTo, logRecords, counts };
+  },
 );
 
 export const taskRow = message<TaskRow>({

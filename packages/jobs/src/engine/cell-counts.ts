@@ -1,24 +1,23 @@
-// Counts cells per status class, and sums their progress. Used by aggregates, job heads, job lists and the plain fold.
+// Counts of cells per status class, with the sum of their progress: of a tag, of a scope, and of a whole job.
 //
 // Progress is summed in integer millionths, so that the sum does not depend on the order of writes.
-import { assert } from '@syncline/kernel';
-import {
-  type Counts,
-  compareTags,
-  type Progress,
-  type StatusClass,
-  severityOf,
-  statusClass,
-  type TagProgress,
-  withoutPayload,
-} from '../job.js';
+import type { Counts, Progress, StatusClass, TagProgress } from '../job.js';
+import { mapProgress, statusClass, withoutPayload } from '../job.js';
 
 export const UNITS = 1_000_000;
 
-export function progressUnits(status: number, progress: number | undefined): number {
-  if (statusClass(status) === 'finished') return 0; // counted by its class
-  return Math.round((progress ?? 0) * UNITS);
+/** Finished cells have none: they are counted by their class. */
+export function progressUnits(status: number, progress = 0): number {
+  return statusClass(status) === 'finished' ? 0 : Math.round(progress * UNITS);
 }
+
+const FIELDS = {
+  'not-started': 'notStarted',
+  running: 'running',
+  finished: 'finished',
+  warned: 'warned',
+  failed: 'failed',
+} as const satisfies Record<StatusClass, keyof Counts>;
 
 export class ClassCounts {
   notStarted = 0;
@@ -29,17 +28,13 @@ export class ClassCounts {
   /** Sum of the progress of unfinished cells, in millionths. */
   units = 0;
 
-  add(status: number, units: number, amount = 1): void {
+  add(status: number, units: number, amount: 1 | -1 = 1): void {
     this[FIELDS[statusClass(status)]] += amount;
-    this.units += units * amount;
+    this.units += amount * units;
   }
 
   addAll(other: ClassCounts): void {
-    this.notStarted += other.notStarted;
-    this.running += other.running;
-    this.finished += other.finished;
-    this.warned += other.warned;
-    this.failed += other.failed;
+    for (const field of Object.values(FIELDS)) this[field] += other[field];
     this.units += other.units;
   }
 
@@ -61,14 +56,6 @@ export class ClassCounts {
     return Math.min(tenths, 999) / 10;
   }
 }
-
-const FIELDS = {
-  'not-started': 'notStarted',
-  running: 'running',
-  finished: 'finished',
-  warned: 'warned',
-  failed: 'failed',
-} as const satisfies Record<StatusClass, keyof Counts>;
 
 /**
  * Totals over the rows of a job. Cells that were never written have no row and are derived: with expected tags, every
@@ -96,26 +83,15 @@ export class CellCounts extends ClassCounts {
   }
 
   /** All cells of a job, written or not. */
-  all({
-    numTasks,
-    expectedTags,
-  }: {
-    readonly numTasks: number;
-    readonly expectedTags: readonly string[];
-  }): ClassCounts {
+  all(job: Readonly<{ numTasks: number; expectedTags: readonly string[] }>): ClassCounts {
+    const { length } = job.expectedTags;
     const counts = new ClassCounts();
     counts.addAll(this);
     counts.notStarted +=
-      expectedTags.length === 0
-        ? this.silentTasks
-        : expectedTags.length * numTasks - this.expectedWritten;
+      length === 0 ? this.silentTasks : length * job.numTasks - this.expectedWritten;
     return counts;
   }
 }
-
-// Finds the lowest and the worst cell, given in any order.
-//
-// Ties go to the lowest task, then to the lowest tag by bytes, so that all stores give the same result.
 
 export interface Cell {
   readonly taskId: number;
@@ -128,49 +104,10 @@ export function cellName(taskId: number, tag: string): string {
   return `${taskId} ${tag}`;
 }
 
-export class BestCells<C extends Cell = Cell> {
-  #lowest: C | undefined;
-  #worst: C | undefined;
+export type CellsSummary = Omit<TagProgress<Cell>, 'tag'>;
 
-  /** Requires at least one offered cell. Every job has a task, and a task without tags counts as one cell. */
-  get lowest(): C {
-    assert(this.#lowest !== undefined, 'a scope has at least one cell');
-    return this.#lowest;
-  }
-
-  get worst(): C {
-    assert(this.#worst !== undefined, 'a scope has at least one cell');
-    return this.#worst;
-  }
-
-  offer(cell: C): void {
-    const lowest = this.#lowest;
-    const worst = this.#worst;
-    if (!lowest || comesFirst(cell, lowest, cell.status - lowest.status)) this.#lowest = cell;
-    if (!worst || comesFirst(cell, worst, severityOf(cell.status) - severityOf(worst.status)))
-      this.#worst = cell;
-  }
-}
-
-function comesFirst(cell: Cell, best: Cell, byKey: number): boolean {
-  if (byKey !== 0) return byKey < 0;
-  if (cell.taskId !== best.taskId) return cell.taskId < best.taskId;
-  return compareTags(cell.tag, best.tag) < 0;
-}
-
-// Builds a Progress from a summary by looking up the states of its lowest and worst cells.
-
-export interface CellsSummary {
-  readonly cells: Counts;
-  readonly percent: number;
-  readonly lowest: Cell;
-  readonly worst: Cell;
-}
-
-export interface ScopeSummary extends CellsSummary {
-  readonly lostTasks: number;
-  readonly tags: readonly (CellsSummary & { readonly tag: string })[];
-}
+/** Names the lowest and worst cells, without their states. */
+export type ScopeSummary = Omit<Progress<Cell>, 'revision'>;
 
 /** `stateOf` returns the default state for a cell that was never written. */
 export function progressOf<S extends object>(
@@ -178,21 +115,10 @@ export function progressOf<S extends object>(
   summary: ScopeSummary,
   stateOf: (cell: Cell) => S,
 ): Progress<S> {
-  const partOf = ({ cells, percent, lowest, worst }: CellsSummary): Omit<TagProgress<S>, 'tag'> => {
-    const isSame = lowest.taskId === worst.taskId && lowest.tag === worst.tag;
-    const lowestState = stateOf(lowest);
-    const worstState = isSame ? lowestState : stateOf(worst);
-    return { cells, percent, lowest: lowestState, worst: worstState };
+  const { tags, ...whole } = mapProgress({ revision, ...summary }, stateOf);
+  // With 256 tags, payloads would dominate the size.
+  const withoutPayloads = ({ lowest, worst, ...row }: TagProgress<S>) => {
+    return { ...row, lowest: withoutPayload(lowest), worst: withoutPayload(worst) };
   };
-  const tags = summary.tags.map((row) => {
-    const { lowest, worst, ...part } = partOf(row);
-    // With 256 tags, payloads would dominate the size.
-    return {
-      tag: row.tag,
-      ...part,
-      lowest: withoutPayload(lowest),
-      worst: withoutPayload(worst),
-    };
-  });
-  return { revision, ...partOf(summary), lostTasks: summary.lostTasks, tags };
+  return { ...whole, tags: tags.map(withoutPayloads) };
 }

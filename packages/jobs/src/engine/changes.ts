@@ -5,19 +5,13 @@
 import type { FeedChange } from '@syncline/kernel';
 import { WireReader } from '@syncline/kernel/wire';
 import type { JobInfo, Scope, State, TaskLease } from '../job.js';
-import {
-  type Cursor,
-  formatCursor,
-  type GapReason,
-  type History,
-  type JobEvent,
-  type StoreSubscribeOptions,
-} from '../job-store.js';
+import type { GapReason, History, JobEvent, StoreSubscribeOptions } from '../job-store.js';
+import { formatCursor } from '../job-store.js';
+import type { StoredState } from '../wire/messages.js';
 import {
   jobMessage,
   leaseMessage,
   readStoredState,
-  type StoredState,
   stateMessage,
   withPayload,
 } from '../wire/messages.js';
@@ -74,10 +68,7 @@ export function decodeJob({ bytes }: StoredChange): JobInfo {
 }
 
 /** The task and tag of a change, read from the start of its message. */
-export function subjectOf(
-  kind: ChangeKind,
-  bytes: Uint8Array,
-): { readonly taskId: number; readonly tag: string } {
+export function subjectOf(kind: ChangeKind, bytes: Uint8Array): Required<Scope> {
   const reader = new WireReader('change', bytes);
   let taskId = 0;
   if (kind === 'job') return { taskId, tag: '' };
@@ -109,13 +100,13 @@ export class JobFeedChange implements FeedChange {
 
   constructor(
     stored: StoredChange,
-    job: { readonly jobId: string; readonly base: string },
+    { jobId, base }: { readonly jobId: string; readonly base: string },
     publishedAtMs: number,
   ) {
     this.stored = stored;
     this.revision = stored.revision;
-    this.jobId = job.jobId;
-    this.base = job.base;
+    this.jobId = jobId;
+    this.base = base;
     this.publishedAtMs = publishedAtMs;
     this.event = { kind: stored.kind === 'state' ? 'change' : stored.kind, change: this };
   }
@@ -170,16 +161,11 @@ export function decodeEvent(event: EncodedEvent): JobEvent {
     case 'lease':
     case 'job':
       return event.isReplay ? decodeChange(event.change, true) : event.change.decoded();
-    case 'synced': {
-      const { base, ...synced } = event;
-      return { ...synced, cursor: formatCursor(base, event.revision) };
+    case 'synced':
+    case 'live': {
+      const { base, ...marker } = event;
+      return { ...marker, cursor: formatCursor(base, event.revision) };
     }
-    case 'live':
-      return {
-        kind: 'live',
-        revision: event.revision,
-        cursor: formatCursor(event.base, event.revision),
-      };
     case 'gap':
     case 'stale':
       return event;
@@ -187,7 +173,7 @@ export function decodeEvent(event: EncodedEvent): JobEvent {
 }
 
 function decodeChange({ stored, base, jobId }: JobFeedChange, isReplay: boolean): JobEvent {
-  const cursor: Cursor = formatCursor(base, stored.revision, isReplay);
+  const cursor = formatCursor(base, stored.revision, isReplay);
   switch (stored.kind) {
     case 'state': {
       const state = decodeState(stored.bytes, jobId);
@@ -217,14 +203,12 @@ export function matchesFilter(
   { scope, withLeases, withJob }: JobFilter,
   { kind, taskId, tag }: ChangeSubject,
 ): boolean {
+  const isTask = scope.taskId === undefined || scope.taskId === taskId;
   switch (kind) {
     case 'state':
-      return (
-        (scope.taskId === undefined || scope.taskId === taskId) &&
-        (scope.tag === undefined || scope.tag === tag)
-      );
+      return isTask && (scope.tag === undefined || scope.tag === tag);
     case 'lease':
-      return withLeases && (scope.taskId === undefined || scope.taskId === taskId);
+      return withLeases && isTask;
     case 'job':
       return withJob;
   }

@@ -13,31 +13,15 @@ import {
 } from '../checks/input.js';
 import { checkCount, checkJobId, checkPageLimit, checkTag, checkTaskId } from '../checks/values.js';
 import type { MeantJob } from '../core/decide-job.js';
-import {
-  type JobInfo,
-  type JobList,
-  type JobPatch,
-  type JobQuery,
-  type JobSpec,
-  type LeaseRequest,
-  mapProgress,
-  type Progress,
-  type Scope,
-  type State,
-  type TaskLease,
-} from '../job.js';
+import type { JobInfo, JobList, JobPatch, JobSpec, LeaseRequest, TaskLease } from '../job.js';
+import { mapProgress, type Progress, type Scope, type State } from '../job.js';
 import type {
   CallOptions,
   CreatedJob,
-  Cursor,
-  DeleteOptions,
-  JobCallOptions,
   JobStore,
   JobSubscription,
   PageBounds,
-  SetStateResult,
   StatePage,
-  StateWrite,
   StoreCapabilities,
   StoreSubscribeOptions,
 } from '../job-store.js';
@@ -110,38 +94,36 @@ export abstract class CheckedJobStore<Engine extends StoreEngine> implements Job
 
   abstract subscribe(jobId: string, options: StoreSubscribeOptions): JobSubscription;
 
-  async createJob(spec: JobSpec, call?: CallOptions): Promise<CreatedJob> {
-    return this.engine.writes.createJob(checkJobSpec(spec), this.#begin(call));
-  }
+  createJob: JobStore['createJob'] = async (spec, call) =>
+    this.engine.writes.createJob(checkJobSpec(spec), this.#begin(call));
 
-  async getJob(jobId: string, call?: CallOptions): Promise<JobInfo | undefined> {
-    return this.engine.reads.getJob(checkJobId(jobId), this.#begin(call));
-  }
+  getJob: JobStore['getJob'] = async (jobId, call) =>
+    this.engine.reads.getJob(checkJobId(jobId), this.#begin(call));
 
-  async listJobs(query: JobQuery, call?: CallOptions): Promise<JobList> {
-    return this.engine.reads.listJobs(checkJobQuery(query), this.#begin(call));
-  }
+  listJobs: JobStore['listJobs'] = async (query, call) =>
+    this.engine.reads.listJobs(checkJobQuery(query), this.#begin(call));
 
-  async updateJob(jobId: string, patch: JobPatch, call?: JobCallOptions): Promise<JobInfo> {
-    const signal = this.#begin(call);
-    return this.engine.writes.updateJob(jobRefOf(jobId, call), checkJobPatch(patch), signal);
-  }
+  updateJob: JobStore['updateJob'] = async (jobId, patch, call = {}) => {
+    const meant = { jobId: checkJobId(jobId), incarnation: call.incarnation };
+    return this.engine.writes.updateJob(meant, checkJobPatch(patch), this.#begin(call));
+  };
 
-  async markJobDeleted(jobId: string, call?: JobCallOptions): Promise<JobInfo> {
-    return this.engine.writes.markJobDeleted(jobRefOf(jobId, call), this.#begin(call));
-  }
+  markJobDeleted: JobStore['markJobDeleted'] = async (jobId, call = {}) => {
+    const meant = { jobId: checkJobId(jobId), incarnation: call.incarnation };
+    return this.engine.writes.markJobDeleted(meant, this.#begin(call));
+  };
 
-  async deleteJob(jobId: string, call?: DeleteOptions): Promise<boolean> {
-    const meant = { ...jobRefOf(jobId, call), ifRevision: call?.ifRevision };
+  deleteJob: JobStore['deleteJob'] = async (jobId, call = {}) => {
+    const { incarnation, ifRevision } = call;
+    const meant = { jobId: checkJobId(jobId), incarnation, ifRevision };
     return this.engine.writes.deleteJob(meant, this.#begin(call));
-  }
+  };
 
-  async lease(request: LeaseRequest, call?: CallOptions): Promise<TaskLease> {
-    return this.engine.writes.lease(checkLeaseRequest(request), this.#begin(call));
-  }
+  lease: JobStore['lease'] = async (request, call) =>
+    this.engine.writes.lease(checkLeaseRequest(request), this.#begin(call));
 
-  async setState(write: StateWrite, call?: CallOptions): Promise<SetStateResult> {
-    const run = async (): Promise<SetStateResult> => {
+  setState: JobStore['setState'] = async (write, call) => {
+    const run: () => ReturnType<JobStore['setState']> = async () => {
       const checked = checkStateWrite(write);
       const answer = await this.engine.writes.setState(checked, this.#begin(call));
       const state = this.decode(answer.state, checked.jobId);
@@ -149,37 +131,25 @@ export abstract class CheckedJobStore<Engine extends StoreEngine> implements Job
       return { applied: true, duplicate: answer.duplicate, state };
     };
     return call?.observer === this.observer ? run() : timedWrite(this.deps, run);
-  }
+  };
 
-  async listStates(
-    jobId: string,
-    scope: Scope,
-    page: PageBounds,
-    call?: CallOptions,
-  ): Promise<StatePage> {
+  listStates: JobStore['listStates'] = async (jobId, scope, page, call) => {
     const found = await this.listEncoded(jobId, scope, page, call?.signal);
     return { ...found, states: found.states.map((bytes) => this.decode(bytes, jobId)) };
-  }
+  };
 
-  async getState(
-    jobId: string,
-    taskId: number,
-    tag: string,
-    call?: CallOptions,
-  ): Promise<State | undefined> {
+  getState: JobStore['getState'] = async (jobId, taskId, tag, call) => {
     const signal = this.#begin(call);
     const cell = { taskId: checkTaskId(taskId), tag: checkTag(tag) };
     const bytes = await this.engine.reads.getState(checkJobId(jobId), cell, signal);
     return bytes && this.decode(bytes, jobId);
-  }
+  };
 
-  async aggregate(jobId: string, scope: Scope, call?: CallOptions): Promise<Progress> {
-    return progressWithPayloads((await this.progress(jobId, scope, call?.signal)).progress);
-  }
+  aggregate: JobStore['aggregate'] = async (jobId, scope, call) =>
+    progressWithPayloads((await this.progress(jobId, scope, call?.signal)).progress);
 
-  async listLost(jobId: string, call?: CallOptions): Promise<readonly TaskLease[]> {
-    return (await this.progress(jobId, {}, call?.signal)).lost;
-  }
+  listLost: JobStore['listLost'] = async (jobId, call) =>
+    (await this.progress(jobId, {}, call?.signal)).lost;
 
   close(): Promise<void> {
     return this.engine.close();
@@ -268,10 +238,6 @@ export function localStore(store: JobStore): LocalJobStore<LocalEngine> {
   );
 }
 
-function jobRefOf(jobId: string, call?: JobCallOptions): MeantJob {
-  return { jobId: checkJobId(jobId), incarnation: call?.incarnation };
-}
-
 export function progressWithPayloads(progress: Progress<StoredState>): Progress {
   return mapProgress(progress, (state) => withPayload(state));
 }
@@ -298,15 +264,13 @@ export class StoreSubscription<E> implements JobSubscription<E> {
     this.#convert = convert;
   }
 
-  get cursor(): Cursor | undefined {
+  get cursor() {
     return this.#opened ? this.#opened.cursor() : this.#options.after;
   }
 
   batches(max?: number): AsyncIterableIterator<readonly E[]> {
-    return this.#iterate(
-      ({ events }) => events.batches(max),
-      (batch) => batch.map(this.#convert),
-    );
+    const convert = (batch: readonly EncodedEvent[]) => batch.map(this.#convert);
+    return this.#iterate(({ events }) => events.batches(max), convert);
   }
 
   [Symbol.asyncIterator](): AsyncIterableIterator<E> {
@@ -353,10 +317,9 @@ export class StoreSubscription<E> implements JobSubscription<E> {
     if (stop.signal.aborted) return undefined;
     signal?.addEventListener('abort', stopNow);
     try {
-      const opened = await this.#open(stop.signal);
-      this.#opened = opened;
-      if (stop.signal.aborted) opened.events.close();
-      return opened;
+      this.#opened = await this.#open(stop.signal);
+      if (stop.signal.aborted) this.#opened.events.close();
+      return this.#opened;
     } catch (thrown) {
       if (stop.signal.aborted) return undefined;
       throw thrown;

@@ -12,17 +12,30 @@
 // J4  No one sees a revision before it is as durable as its write requested.
 import { AssertionError, abortedError, assert, type Clock, SynclineError } from '@syncline/kernel';
 import { jobsLimits } from '../limits.js';
-import type { EngineParts, PinnedJob } from './job-cache.js';
+import type { JobCache, PinnedJob } from './job-cache.js';
 import type { JobMirror } from './job-mirror.js';
 import { CommitBatch, JobNotLoaded, type StagedJob } from './staged-job.js';
-import type { CommitRequest, StoreStart, WantedCell } from './store-adapter.js';
+import type {
+  CommitRequest,
+  EngineDeps,
+  StoreAdapter,
+  StoreStart,
+  WantedCell,
+} from './store-adapter.js';
 import { WriteQuota } from './write-quota.js';
 
-export interface CommitsDeps extends EngineParts {
+/** Dependencies shared by all parts of an engine. */
+export interface EngineParts extends EngineDeps {
+  readonly adapter: StoreAdapter;
+  readonly jobs: JobCache;
+  readonly commits: Commits;
+}
+
+export interface CommitsDeps extends Omit<EngineParts, 'commits'> {
   /** Called after memory is updated, before replies are sent. */
   onApplied(staged: StagedJob): void;
   /** Called after replies and events are sent. */
-  onPublished(staged: StagedJob): void;
+  onPublished(job: JobMirror): void;
 }
 
 export interface CommitOptions {
@@ -63,18 +76,21 @@ export class Commits {
 
   /** Calls `decide` when its commit is formed, and resolves when that is stored. Throws if the call is refused. */
   async run<T>(jobId: string, decide: DecideCall<T>, options: CommitOptions = {}): Promise<T> {
-    const { jobs } = this.#deps;
     const { bytes = CALL_BYTES, signal, isOwn } = options;
     for (;;) {
       if (!isOwn) this.quota.check(bytes);
-      const pinned = jobs.pinNow(jobId) ?? (await this.#pinLoaded(jobId, bytes));
+      const pinned = this.#deps.jobs.pinNow(jobId) ?? (await this.#pinLoaded(jobId, bytes));
       try {
         // Checked again after each wait.
         if (this.#isClosed) throw new SynclineError('closed', 'the job store is closed');
         if (signal?.aborted) throw abortedError('a call to the job store', signal);
-        const decideNow = (batch: CommitBatch) =>
-          decide(batch, batch.stage(jobId, pinned.creations));
-        return await this.#laneOf(jobId).run({ jobId, bytes, options, decide: decideNow });
+        this.quota.add(1, bytes);
+        return await new Promise<T>((resolve, reject) => {
+          const decideNow = (batch: CommitBatch) =>
+            decide(batch, batch.stage(jobId, pinned.creations));
+          const call = pendingCall({ jobId, bytes, options }, decideNow, { resolve, reject });
+          this.#laneOf(jobId).add(call);
+        });
       } catch (thrown) {
         if (!(thrown instanceof JobNotLoaded)) throw thrown;
       } finally {
@@ -131,19 +147,17 @@ export class Commits {
   }
 
   /** Call it after a job that is not in memory was deleted. */
-  noteDeleted(): void {
+  noteDeleted(jobId: string): void {
     this.jobsCount -= 1;
+    this.#deps.jobs.endFeed(jobId, 'deleted');
     this.#report();
   }
 
-  /** Resolves when nothing is waiting or in flight. Call it after `close`, when no more calls are accepted. */
-  async idle(): Promise<void> {
+  /** Accepts no more calls, and resolves when nothing is waiting or in flight. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
     await Promise.allSettled(this.#loading);
     await Promise.all(Array.from(this.#lanes.values(), (lane) => lane.idle()));
-  }
-
-  close(): void {
-    this.#isClosed = true;
   }
 
   /** Calls that wait for a job to be loaded count against the queue limits too. */
@@ -158,23 +172,26 @@ export class Commits {
   }
 
   #laneOf(jobId: string): CommitLane {
-    const name = this.#deps.adapter.shared ? jobId : '';
+    const { adapter, clock } = this.#deps;
+    const name = adapter.shared ? jobId : '';
     const known = this.#lanes.get(name);
     if (known) return known;
-    const lane = new CommitLane({
-      clock: this.#deps.clock,
-      quota: this.quota,
-      commit: (take) => this.#commit(take),
-      onIdle: () => void (this.#deps.adapter.shared && this.#lanes.delete(name)),
-    });
+    const onIdle = () => void (adapter.shared && this.#lanes.delete(name));
+    const lane: CommitLane = new CommitLane(clock, () => this.#commit(lane), onIdle);
     this.#lanes.set(name, lane);
     return lane;
   }
 
-  async #commit(take: () => readonly PendingCall[]): Promise<void> {
+  /** Stores one commit, updates memory, replies and publishes. Throws only on bugs. */
+  async #commit(lane: CommitLane): Promise<void> {
     const { adapter, jobs, metrics } = this.#deps;
     let calls: readonly PendingCall[] | undefined;
     let batch: CommitBatch | undefined;
+    const take = () => {
+      const taken = lane.take();
+      for (const { bytes } of taken) this.quota.add(-1, bytes);
+      return taken;
+    };
     try {
       const readable = adapter.whenReadable?.();
       if (readable) await readable;
@@ -182,8 +199,8 @@ export class Commits {
       const taken = calls;
       await adapter.commit(adapter.shared ? this.#wanted(taken) : [], (rows) => {
         batch?.end();
-        if (rows.since) jobs.follow(taken[0]?.call.jobId ?? '', rows.since);
-        batch = new CommitBatch(rows, jobs);
+        if (rows.since) jobs.follow(taken[0]?.jobId ?? '', rows.since);
+        batch = new CommitBatch(rows, jobs, this.jobsCount);
         for (const call of taken) call.prepare(batch);
         return batch.toCommit();
       });
@@ -203,10 +220,10 @@ export class Commits {
   }
 
   #wanted(calls: readonly PendingCall[]): readonly CommitRequest[] {
-    const jobId = calls[0]?.call.jobId ?? '';
+    const jobId = calls[0]?.jobId ?? '';
     const known = this.#deps.jobs.peek(jobId);
-    const cells = calls.flatMap(({ call }) => call.options.cell ?? []);
-    const overdue = calls.flatMap(({ call }) => call.options.overdue ?? []);
+    const cells = calls.flatMap(({ options }) => options.cell ?? []);
+    const overdue = calls.flatMap(({ options }) => options.overdue ?? []);
     return [{ jobId, known, cells, overdue }];
   }
 
@@ -226,10 +243,8 @@ export class Commits {
   }
 
   #publish(staged: StagedJob): void {
-    const { job, changes, isDeleted } = staged;
-    if (changes.length > 0) job.feed?.publishStored(changes);
-    if (isDeleted) job.feed?.endDeleted();
-    this.#deps.onPublished(staged);
+    this.#deps.jobs.publish(staged.job, staged.changes);
+    this.#deps.onPublished(staged.job);
   }
 
   #report(): void {
@@ -239,87 +254,76 @@ export class Commits {
   }
 }
 
-interface LaneCall<T> {
+/** A call that waits for its commit: decided when the commit is formed, settled when it is stored. */
+interface PendingCall {
   readonly jobId: string;
   readonly bytes: number;
   readonly options: CommitOptions;
-  decide(batch: CommitBatch): T;
-}
-
-interface PendingCall {
-  readonly call: LaneCall<unknown>;
-  /** Decides the call. Throws only on bugs. Called again if the commit is repeated. */
+  /** Throws only on bugs. Called again if the commit is repeated. */
   prepare(batch: CommitBatch): void;
   done(): void;
+  /** Replaces refusals too: they may depend on changes in the commit, which were not applied. */
   failed(thrown: unknown): void;
 }
 
-/** A call that waits for its commit: decided when the commit is formed, settled when it is stored. */
 function pendingCall<T>(
-  call: LaneCall<T>,
-  resolve: (answer: T) => void,
-  reject: (error: unknown) => void,
+  { jobId, bytes, options }: Pick<PendingCall, 'jobId' | 'bytes' | 'options'>,
+  decide: (batch: CommitBatch) => T,
+  settle: { resolve(answer: T): void; reject(error: unknown): void },
 ): PendingCall {
-  const { signal } = call.options;
+  const { signal } = options;
   let answer: (() => void) | undefined;
   const onAbort = (): void => {
     if (!signal) return;
     const error = abortedError('a write to the job store', signal);
     const outcome = answer === undefined ? 'not-applied' : 'unknown';
-    reject(error.with({ outcome, cause: error.cause }));
+    settle.reject(error.with({ outcome, cause: error.cause }));
   };
   signal?.addEventListener('abort', onAbort);
   return {
-    call,
+    jobId,
+    bytes,
+    options,
     prepare(batch) {
       if (signal?.aborted) return;
       try {
-        const decided = call.decide(batch);
-        answer = () => resolve(decided);
+        const decided = decide(batch);
+        answer = () => settle.resolve(decided);
       } catch (thrown) {
         if (!(thrown instanceof SynclineError) && !(thrown instanceof JobNotLoaded)) throw thrown;
-        answer = () => reject(thrown);
+        answer = () => settle.reject(thrown);
       }
     },
     done() {
       signal?.removeEventListener('abort', onAbort);
       answer?.();
     },
-    /** Replaces refusals too: they may depend on changes in the commit, which were not applied. */
     failed(thrown) {
       signal?.removeEventListener('abort', onAbort);
-      reject(thrown);
+      settle.reject(thrown);
     },
   };
 }
 
-interface CommitLaneDeps {
-  readonly clock: Pick<Clock, 'defer'>;
-  readonly quota: WriteQuota;
-  /** Stores one commit, updates memory, replies and publishes. Throws only on bugs. */
-  commit(take: () => readonly PendingCall[]): Promise<void>;
-  onIdle(): void;
-}
-
 class CommitLane {
-  readonly #deps: CommitLaneDeps;
+  readonly #clock: Pick<Clock, 'defer'>;
+  readonly #commit: () => Promise<void>;
+  readonly #onIdle: () => void;
   #waiting: PendingCall[] = [];
   /** Reads waiting for the commit in flight. */
   readonly #between: (() => void | Promise<void>)[] = [];
   #isBusy = false;
   #isPlanned = false;
-  readonly #onIdle: (() => void)[] = [];
 
-  constructor(deps: CommitLaneDeps) {
-    this.#deps = deps;
+  constructor(clock: Pick<Clock, 'defer'>, commit: () => Promise<void>, onIdle: () => void) {
+    this.#clock = clock;
+    this.#commit = commit;
+    this.#onIdle = onIdle;
   }
 
-  run<T>(call: LaneCall<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      this.#waiting.push(pendingCall(call, resolve, reject));
-      this.#deps.quota.add(1, call.bytes);
-      this.#plan();
-    });
+  add(call: PendingCall): void {
+    this.#waiting.push(call);
+    this.#plan();
   }
 
   /** Calls back as soon as no commit is in flight. If the callback returns a promise, the next commit waits for it. */
@@ -335,16 +339,30 @@ class CommitLane {
   }
 
   /** Resolves when nothing is waiting or in flight. */
-  idle(): Promise<void> {
-    if (!this.#isBusy && this.#waiting.length === 0) return Promise.resolve();
-    return new Promise((resolve) => this.#onIdle.push(resolve));
+  async idle(): Promise<void> {
+    while (this.#isBusy || this.#waiting.length > 0)
+      await new Promise<void>((resolve) => this.#between.push(resolve));
   }
 
-  /** Runs at the end of this turn of the event loop, so that calls that arrive together are committed together. */
+  /** The next calls, within the limits of a commit. */
+  take(): readonly PendingCall[] {
+    const { commitWritesMax, commitBytesMax } = jobsLimits;
+    let bytes = 0;
+    const isBeyond = (call: PendingCall, at: number) => {
+      bytes += call.bytes;
+      return at > 0 && (at >= commitWritesMax.value || bytes > commitBytesMax.value);
+    };
+    const end = this.#waiting.findIndex(isBeyond);
+    const taken = end === -1 ? this.#waiting : this.#waiting.slice(0, end);
+    this.#waiting = this.#waiting.slice(taken.length);
+    return taken;
+  }
+
+  /** Commits at the end of this turn of the event loop, so that calls that arrive together are committed together. */
   #plan(): void {
     if (this.#isPlanned || this.#isBusy) return;
     this.#isPlanned = true;
-    this.#deps.clock.defer(() => {
+    this.#clock.defer(() => {
       this.#isPlanned = false;
       if (!this.#isBusy) void this.#run(); // store failures go to the callers; a bug ends the process
     });
@@ -353,38 +371,16 @@ class CommitLane {
   /** Runs one commit. The next is formed a turn later, so that it includes requests now waiting in sockets. */
   async #run(): Promise<void> {
     this.#isBusy = true;
-    await this.#deps.commit(() => this.#take());
+    await this.#commit();
     await this.#continue();
   }
 
   async #continue(): Promise<void> {
-    for (const callback of this.#between.splice(0)) {
-      const reading = callback();
-      if (reading) await reading;
-    }
+    for (const callback of this.#between.splice(0)) await callback();
     this.#isBusy = false;
     for (const callback of this.#between.splice(0)) this.betweenCommits(callback);
     if (this.#isBusy) return;
-    if (this.#waiting.length > 0) {
-      this.#plan();
-      return;
-    }
-    for (const resolve of this.#onIdle.splice(0)) resolve();
-    this.#deps.onIdle();
-  }
-
-  #take(): readonly PendingCall[] {
-    const { commitWritesMax, commitBytesMax } = jobsLimits;
-    let bytes = 0;
-    let count = 0;
-    for (const { call } of this.#waiting) {
-      bytes += call.bytes;
-      if (count > 0 && (count >= commitWritesMax.value || bytes > commitBytesMax.value)) break;
-      count += 1;
-    }
-    const taken = this.#waiting.slice(0, count);
-    this.#waiting = this.#waiting.slice(count);
-    for (const { call } of taken) this.#deps.quota.add(-1, call.bytes);
-    return taken;
+    if (this.#waiting.length > 0) this.#plan();
+    else this.#onIdle();
   }
 }

@@ -5,41 +5,31 @@
 // are one commit. Later commits themselves remove what they replace at or below it, so compaction reads each change
 // once. The latest change of each key is kept.
 import { SynclineError } from '@syncline/kernel';
+import { hasCode } from '../core/refusals.js';
 import { jobsLimits } from '../limits.js';
-import type { Commits } from './commits.js';
-import type { EngineParts } from './job-cache.js';
+import type { EngineParts } from './commits.js';
 import type { JobMirror } from './job-mirror.js';
 import type { CommitBatch, StagedJob } from './staged-job.js';
 import type { RemovedChange } from './store-adapter.js';
-
-export interface CompactionDeps extends EngineParts {
-  readonly commits: () => Commits;
-}
-
-interface Step {
-  readonly candidates: readonly RemovedChange[];
-  readonly compactedTo: number;
-}
 
 /** Approximate size that a removal adds to a commit. */
 const REMOVAL_BYTES = 32;
 const EVERYTHING = { scope: {}, withLeases: true, withJob: true };
 
 export class Compaction {
-  readonly #deps: CompactionDeps;
+  readonly #deps: EngineParts;
   readonly #keysMax: number;
   readonly #running = new Set<Promise<void>>();
   #isStopped = false;
 
-  constructor(deps: CompactionDeps, keysMax: number) {
+  constructor(deps: EngineParts, keysMax: number) {
     this.#deps = deps;
     this.#keysMax = keysMax;
   }
 
   /** Call it after each commit, and periodically. Runs steps as long as at least `changesMin` changes are due. */
   consider(job: JobMirror, changesMin = this.#keysMax): void {
-    if (!this.#deps.adapter.compacts || this.#isStopped) return;
-    if (job.isCompacting || this.#due(job) < changesMin) return;
+    if (!this.#deps.adapter.compacts || !this.#isDue(job, changesMin) || job.isCompacting) return;
     job.isCompacting = true;
     const run = this.#run(job, changesMin).finally(() => {
       job.isCompacting = false;
@@ -53,21 +43,19 @@ export class Compaction {
     await Promise.all(this.#running);
   }
 
-  /** The number of revisions that are outside retention and not yet compacted. */
-  #due(job: JobMirror): number {
-    return this.#target(job) - job.head.compactedTo;
+  #isDue(job: JobMirror, changesMin: number): boolean {
+    if (this.#isStopped || job.isDeleted) return false;
+    return this.#target(job) - job.head.compactedTo >= changesMin;
   }
 
+  /** The last revision that is outside retention. */
   #target({ retention, head }: JobMirror): number {
     return Math.min(head.revision, retention.outside(head.revision, this.#deps.clock.nowMs()));
   }
 
   async #run(job: JobMirror, changesMin: number): Promise<void> {
     try {
-      while (!this.#isStopped && !job.isDeleted && this.#due(job) >= changesMin) {
-        const step = await this.#read(job);
-        await this.#commit(job, step);
-      }
+      while (this.#isDue(job, changesMin)) await this.#step(job);
     } catch (thrown) {
       // A later commit triggers it again; until then the store keeps more than necessary.
       const { code } = SynclineError.from(thrown, 'storage-failed');
@@ -77,15 +65,31 @@ export class Compaction {
     }
   }
 
+  async #step(job: JobMirror): Promise<void> {
+    const { compactedTo, candidates } = await this.#read(job);
+    const decide = (batch: CommitBatch, staged: StagedJob | undefined) => {
+      if (staged?.job !== job) return; // deleted in the meantime
+      for (const change of candidates) {
+        // In a shared store, another process may have compacted further since the read.
+        if (change.revision > staged.head.compactedTo && isReplaced(staged, change))
+          staged.remove(change);
+      }
+      staged.head.compactedTo = Math.max(staged.head.compactedTo, compactedTo);
+      batch.requireSynced();
+    };
+    const bytes = candidates.length * REMOVAL_BYTES;
+    await this.#deps.commits.run(job.row.jobId, decide, { bytes, isOwn: true });
+  }
+
   /** A change that cannot be read is kept. */
-  async #read(job: JobMirror): Promise<Step> {
-    const { adapter, logger } = this.#deps;
+  async #read(job: JobMirror) {
+    const { adapter, commits, logger } = this.#deps;
     const { compactedTo } = job.head;
     const through = Math.min(this.#target(job), compactedTo + this.#keysMax);
     const candidates: RemovedChange[] = [];
     let bytes = 0;
     await adapter.whenReadable?.();
-    const view = await this.#deps.commits().whenInSync(() => adapter.openView(job, EVERYTHING));
+    const view = await commits.whenInSync(() => adapter.openView(job, EVERYTHING));
     try {
       const onDamaged = (revision: number) => {
         const fields = { jobId: job.row.jobId, revision, error: 'corrupt' };
@@ -105,21 +109,6 @@ export class Compaction {
     }
     return { candidates, compactedTo: through };
   }
-
-  #commit(job: JobMirror, { candidates, compactedTo }: Step): Promise<void> {
-    const decide = (batch: CommitBatch, staged: StagedJob | undefined) => {
-      if (staged?.job !== job) return; // deleted in the meantime
-      for (const change of candidates) {
-        // In a shared store, another process may have compacted further since the read.
-        if (change.revision > staged.compactedTo && isReplaced(staged, change))
-          staged.removed.push(change);
-      }
-      staged.compactedTo = Math.max(staged.compactedTo, compactedTo);
-      batch.requireSynced();
-    };
-    const bytes = candidates.length * REMOVAL_BYTES;
-    return this.#deps.commits().run(job.row.jobId, decide, { bytes, isOwn: true });
-  }
 }
 
 /** False if the row is damaged: whether the change was replaced is then unknown, and it is kept. */
@@ -127,7 +116,7 @@ function isReplaced(staged: StagedJob, change: RemovedChange): boolean {
   try {
     return staged.latestRevision(change) > change.revision;
   } catch (thrown) {
-    if (thrown instanceof SynclineError && thrown.code === 'corrupt') return false;
+    if (hasCode(thrown, 'corrupt')) return false;
     throw thrown;
   }
 }

@@ -1,26 +1,32 @@
-// The jobs in memory, within `cacheBytesMax`. The least recently used are evicted first.
+// The jobs in memory, within `cacheBytesMax`, and the feeds of those with subscribers. The least recently used jobs are
+// evicted first.
 //
-// A job is evicted only when no call or commit has it pinned. If it has subscribers, its feed stays in memory and the
-// job is reloaded into the same object when needed again. In a shared store it is not evicted, since the changes of
-// other processes must be followed. Concurrent calls share one load, and a job is never in memory twice: commits would
-// reach only one of the copies.
+// A job is evicted only when no call or commit has it pinned. Its feed stays if it has subscribers, except that in a
+// shared store such a job is not evicted, since the changes of other processes must be followed. Concurrent calls share
+// one load, and a job is never in memory twice: commits would reach only one of the copies.
 import { assert } from '@syncline/kernel';
+import { hasCode } from '../core/refusals.js';
 import type { JobsMetrics } from '../metrics-list.js';
-import type { JobMirror } from './job-mirror.js';
-import type { EngineDeps, JobRows, Since, StoreAdapter } from './store-adapter.js';
+import type { StoredChange } from './changes.js';
+import type { JobFeed } from './job-feed.js';
+import { JobMirror } from './job-mirror.js';
+import type { RetentionLimits } from './retention-marks.js';
+import type { JobRows, Since, StoreAdapter } from './store-adapter.js';
 
 export interface JobCacheDeps {
+  readonly adapter: StoreAdapter;
   readonly metrics: JobsMetrics;
-  load(jobId: string): Promise<JobRows | undefined>;
-  create(rows: JobRows): JobMirror;
-  /** Whether a job with subscribers can be evicted: everything can be read again, and no other process writes. */
-  readonly canUnload: boolean;
 }
 
-/** Dependencies shared by all parts of an engine. */
-export interface EngineParts extends EngineDeps {
-  readonly adapter: StoreAdapter;
-  readonly jobs: JobCache;
+export interface JobCacheLimits extends RetentionLimits {
+  readonly cacheBytesMax: number;
+}
+
+/** A feed and the last revision of its job, which need not be in memory. */
+export interface FollowedJob {
+  readonly feed: JobFeed;
+  readonly incarnation: string;
+  revision: number;
 }
 
 /** A job that a call needs; undefined if it did not exist. */
@@ -32,45 +38,32 @@ export interface PinnedJob {
 
 export class JobCache {
   readonly #deps: JobCacheDeps;
-  readonly #bytesMax: number;
+  readonly #limits: JobCacheLimits;
   /** Least recently used first. */
   readonly #jobs = new Map<string, JobMirror>();
-  /** Evicted jobs that have subscribers. */
-  readonly #unloaded = new Map<string, JobMirror>();
+  readonly feeds = new Map<string, FollowedJob>();
   readonly #loading = new Map<string, Promise<JobMirror | undefined>>();
   /** Jobs created while they were being loaded. */
   readonly #outdated = new Set<string>();
-  #bytes = 0;
-  #creations = 0;
+  bytes = 0;
+  creations = 0;
 
-  constructor(deps: JobCacheDeps, bytesMax: number) {
+  constructor(deps: JobCacheDeps, limits: JobCacheLimits) {
     this.#deps = deps;
-    this.#bytesMax = bytesMax;
+    this.#limits = limits;
   }
 
   get count(): number {
     return this.#jobs.size;
   }
 
-  get bytes(): number {
-    return this.#bytes;
-  }
-
-  get creations(): number {
-    return this.#creations;
-  }
-
   /** Over the limit although everything that can be evicted has been. */
   get isOverfull(): boolean {
-    return this.#bytes > this.#bytesMax;
+    return this.bytes > this.#limits.cacheBytesMax;
   }
 
   values(): IterableIterator<JobMirror> {
     return this.#jobs.values();
-  }
-
-  unloaded(): IterableIterator<JobMirror> {
-    return this.#unloaded.values();
   }
 
   peek(jobId: string): JobMirror | undefined {
@@ -91,24 +84,28 @@ export class JobCache {
     const job = this.touch(jobId);
     if (!job) return undefined;
     job.pins += 1;
-    return { job, creations: this.#creations };
+    return { job, creations: this.creations };
   }
 
   async pin(jobId: string): Promise<PinnedJob> {
     for (;;) {
-      const creations = this.#creations;
-      const job = this.touch(jobId) ?? (await this.#loadOnce(jobId));
-      if (!job) return { job, creations };
-      if (this.#jobs.get(jobId) !== job) continue; // evicted before it could be pinned
-      job.pins += 1;
-      return { job, creations };
+      const { creations } = this;
+      const pinned = this.pinNow(jobId);
+      if (pinned) return pinned;
+      const loading = this.#loading.get(jobId) ?? this.#load(jobId);
+      this.#loading.set(jobId, loading);
+      if (!(await loading)) return { job: undefined, creations };
     }
+  }
+
+  create(rows: JobRows): JobMirror {
+    return new JobMirror(rows, this.#limits);
   }
 
   add(job: JobMirror): void {
     const { jobId } = job.row;
     assert(!this.#jobs.has(jobId), 'J1: a job is in memory once');
-    this.#creations += 1;
+    this.creations += 1;
     if (this.#loading.has(jobId)) this.#outdated.add(jobId);
     this.#keep(job);
   }
@@ -116,48 +113,66 @@ export class JobCache {
   remove(job: JobMirror): void {
     if (this.#jobs.get(job.row.jobId) !== job) return;
     this.#jobs.delete(job.row.jobId);
-    this.#bytes -= job.countedBytes;
+    this.bytes -= job.countedBytes;
     job.countedBytes = 0;
   }
 
   /** Call it after each commit: jobs grow. */
   changed(job: JobMirror): void {
-    if (this.#jobs.get(job.row.jobId) !== job) return;
-    const { bytes } = job;
-    this.#bytes += bytes - job.countedBytes;
+    const { jobId } = job.row;
+    if (this.#jobs.get(jobId) !== job) return;
+    const bytes = job.bytes + (this.feeds.get(jobId)?.feed.ringBytes ?? 0);
+    this.bytes += bytes - job.countedBytes;
     job.countedBytes = bytes;
-    if (this.#bytes > this.#bytesMax) this.#evict();
-    this.#deps.metrics.set('syncline_jobs_cache_bytes', this.#bytes);
+    if (this.isOverfull) this.#evict();
+    this.#deps.metrics.set('syncline_jobs_cache_bytes', this.bytes);
+  }
+
+  isFollowed(jobId: string): boolean {
+    return (this.feeds.get(jobId)?.feed.subscribersCount ?? 0) > 0;
+  }
+
+  /** Passes committed changes to the subscribers. */
+  publish({ row: { jobId }, head, isDeleted }: JobMirror, changes: readonly StoredChange[]): void {
+    const followed = this.feeds.get(jobId);
+    if (!followed) return;
+    followed.revision = head.revision;
+    if (changes.length > 0) followed.feed.publishStored(changes);
+    if (isDeleted) this.endFeed(jobId, 'deleted');
   }
 
   /** Applies what other processes have committed to a shared store, and passes it to subscribers. */
   follow(jobId: string, since: Since): void {
     const job = this.#jobs.get(jobId);
-    if (job && since.kind === 'changes') {
-      job.follow(since);
-      this.changed(job);
-      if (since.changes.length > 0) job.feed?.publishStored(since.changes);
+    const followed = this.feeds.get(jobId);
+    if (since.kind === 'changes') {
+      job?.follow(since);
+      if (job) this.changed(job);
+      if (job) this.publish(job, since.changes);
+      return;
     }
-    if (since.kind === 'changes') return;
     const { rows } = since;
     if (job && rows?.row.incarnation === job.row.incarnation) {
       job.reload(rows);
       this.changed(job);
-      job.feed?.skipAhead(); // not a reset: cursors stay valid
+      if (!followed) return;
+      followed.revision = job.head.revision;
+      followed.feed.skipAhead(); // not a reset: cursors stay valid
       return;
     }
     if (job) {
       job.isDeleted = true;
       this.remove(job);
-      job.feed?.endDeleted();
+      this.publish(job, []);
     }
-    if (rows) this.add(this.#deps.create(rows));
+    if (rows) this.add(this.create(rows));
   }
 
-  #loadOnce(jobId: string): Promise<JobMirror | undefined> {
-    const loading = this.#loading.get(jobId) ?? this.#load(jobId);
-    this.#loading.set(jobId, loading);
-    return loading;
+  endFeed(jobId: string, how: 'deleted' | 'unused'): void {
+    const feed = this.feeds.get(jobId)?.feed;
+    if (how === 'deleted') feed?.endDeleted();
+    else feed?.close();
+    this.feeds.delete(jobId);
   }
 
   #keep(job: JobMirror): void {
@@ -169,12 +184,12 @@ export class JobCache {
     try {
       for (;;) {
         this.#outdated.delete(jobId);
-        const rows = await this.#deps.load(jobId);
+        const rows = await this.#read(jobId);
         const created = this.#jobs.get(jobId); // during the load
         if (created) return created;
         if (this.#outdated.has(jobId)) continue; // created and evicted during the load: the rows may be inconsistent
         if (!rows) return undefined;
-        const job = this.#reloaded(rows) ?? this.#deps.create(rows);
+        const job = this.create(rows);
         this.#keep(job);
         return job;
       }
@@ -184,40 +199,30 @@ export class JobCache {
     }
   }
 
-  /** Drops an unloaded job that has no more subscribers. */
-  forget(job: JobMirror): void {
-    job.feed?.close();
-    this.#unloaded.delete(job.row.jobId);
-  }
-
-  #reloaded(rows: JobRows): JobMirror | undefined {
-    const job = this.#unloaded.get(rows.row.jobId);
-    if (!job) return undefined;
-    this.#unloaded.delete(rows.row.jobId);
-    assert(
-      job.row.incarnation === rows.row.incarnation,
-      'J1: a job is in memory while it is deleted',
-    );
-    job.reload(rows);
-    return job;
+  async #read(jobId: string): Promise<JobRows | undefined> {
+    const { adapter } = this.#deps;
+    for (;;) {
+      await adapter.whenReadable?.();
+      try {
+        return await adapter.loadJob(jobId);
+      } catch (thrown) {
+        // The store is being reopened: wait and try again.
+        if (!hasCode(thrown, 'unavailable') || !adapter.whenReadable) throw thrown;
+      }
+    }
   }
 
   /** Never evicts the most recently used job, whatever its size. */
   #evict(): void {
     let left = this.#jobs.size;
-    for (const job of this.#jobs.values()) {
+    for (const [jobId, job] of this.#jobs) {
       left -= 1;
-      if (this.#bytes <= this.#bytesMax || left === 0) return;
-      if (job.pins > 0 || job.isCompacting) continue;
-      const { isFollowed } = job;
-      if (isFollowed && !this.#deps.canUnload) continue;
+      if (!this.isOverfull || left === 0) return;
+      const isFollowed = this.isFollowed(jobId);
+      if (job.pins > 0 || job.isCompacting || (isFollowed && this.#deps.adapter.shared)) continue;
       this.remove(job);
-      if (!isFollowed) {
-        job.feed?.close();
-        continue;
-      }
-      job.unload();
-      this.#unloaded.set(job.row.jobId, job);
+      if (isFollowed) this.feeds.get(jobId)?.feed.clearRing();
+      else this.endFeed(jobId, 'unused');
     }
   }
 }

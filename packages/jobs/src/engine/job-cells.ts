@@ -1,15 +1,17 @@
 // All cells of a job in memory: status, progress and the revision of the latest change, by tag and task. It computes
 // the aggregates of the four scopes, and knows which change is the latest of a key.
 //
-// Cells are stored in blocks of 256 consecutive tasks, allocated when one of them first writes. A block tracks its
-// lowest and its worst cell, and rescans its 256 cells only when one of those two is written. So a write costs next to
-// nothing, and an aggregate visits each tag and block once.
+// Cells are stored in blocks of 256 consecutive tasks, allocated when one of them first writes. A tag remembers its
+// lowest and its worst cell, and searches for one again only after that cell itself was written. So a write costs next
+// to nothing, and an aggregate rarely more than a visit to each tag.
+//
+// Ties go to the lowest task, then to the lowest tag by bytes, so that all stores give the same result.
 //
 // J12  The aggregates equal the naive fold at every revision.
+import { assert } from '@syncline/kernel';
 import type { JobInfo, Progress, Scope, State } from '../job.js';
 import { compareTags, defaultState, JobStatus, severityOf, statusClass } from '../job.js';
 import {
-  BestCells,
   type Cell,
   CellCounts,
   type CellsSummary,
@@ -21,6 +23,21 @@ import {
   UNITS,
 } from './cell-counts.js';
 
+type RankOf = (status: number) => number;
+const numberOf: RankOf = (status) => status;
+
+/** The cell with the lowest rank. */
+function firstOf(cells: readonly Cell[], rankOf: RankOf): Cell {
+  const compare = (a: Cell, b: Cell) =>
+    rankOf(a.status) - rankOf(b.status) || a.taskId - b.taskId || compareTags(a.tag, b.tag);
+  const [cell, ...others] = cells;
+  assert(
+    cell !== undefined,
+    'a scope has a cell: a job has a task, and a task without tags counts',
+  );
+  return others.reduce((first, other) => (compare(other, first) < 0 ? other : first), cell);
+}
+
 const BLOCK_TASKS = 256;
 /** Memory of a block: status, revision, progress and object overhead. */
 const BLOCK_BYTES = 16 * BLOCK_TASKS + 300;
@@ -30,41 +47,6 @@ class CellBlock {
   /** 0: never written. */
   readonly revisions = new Float64Array(BLOCK_TASKS);
   readonly units = new Uint32Array(BLOCK_TASKS);
-  lowestSlot = -1;
-  worstSlot = -1;
-
-  set(slot: number, revision: number, status: number, units: number): void {
-    this.statuses[slot] = status;
-    this.revisions[slot] = revision;
-    this.units[slot] = units;
-    this.lowestSlot = this.#placeAfter(this.lowestSlot, slot, identity);
-    this.worstSlot = this.#placeAfter(this.worstSlot, slot, severityOf);
-  }
-
-  #placeAfter(holder: number, slot: number, rankOf: (status: number) => number): number {
-    if (holder === -1) return slot;
-    if (holder === slot) return this.#first(rankOf);
-    const rank = rankOf(this.statuses[slot] ?? 0);
-    const holderRank = rankOf(this.statuses[holder] ?? 0);
-    return rank < holderRank || (rank === holderRank && slot < holder) ? slot : holder;
-  }
-
-  #first(rankOf: (status: number) => number): number {
-    let first = -1;
-    let firstRank = 0;
-    for (let slot = 0; slot < BLOCK_TASKS; slot += 1) {
-      if (this.revisions[slot] === 0) continue;
-      const rank = rankOf(this.statuses[slot] ?? 0);
-      if (first !== -1 && rank >= firstRank) continue;
-      first = slot;
-      firstRank = rank;
-    }
-    return first;
-  }
-}
-
-function identity(status: number): number {
-  return status;
 }
 
 class TagCells {
@@ -72,6 +54,8 @@ class TagCells {
   readonly counts = new ClassCounts();
   readonly #blocks: (CellBlock | undefined)[] = [];
   blocksCount = 0;
+  /** By rank. No entry: it has to be searched. */
+  readonly #firsts = new Map<RankOf, Cell>();
   #firstUnwritten = 0;
 
   constructor(tag: string) {
@@ -100,40 +84,49 @@ class TagCells {
   }
 
   set(taskId: number, revision: number, status: number, units: number): void {
-    if (this.revisionOf(taskId) > 0) {
-      const before = this.at(taskId);
-      this.counts.add(before.status, before.units, -1);
-    }
+    const before = this.at(taskId);
+    if (this.revisionOf(taskId) > 0) this.counts.add(before.status, before.units, -1);
     this.counts.add(status, units);
     const index = Math.floor(taskId / BLOCK_TASKS);
     const block = this.#blocks[index] ?? new CellBlock();
     if (this.#blocks[index] === undefined) this.blocksCount += 1;
     this.#blocks[index] = block;
-    block.set(taskId % BLOCK_TASKS, revision, status, units);
-  }
-
-  *leaders(): Generator<Cell> {
-    for (const [index, block] of this.#blocks.entries()) {
-      if (!block) continue;
-      const cellAt = (slot: number): Cell => {
-        return {
-          taskId: index * BLOCK_TASKS + slot,
-          tag: this.tag,
-          status: block.statuses[slot] ?? 0,
-        };
-      };
-      yield cellAt(block.lowestSlot);
-      if (block.worstSlot !== block.lowestSlot) yield cellAt(block.worstSlot);
+    const slot = taskId % BLOCK_TASKS;
+    block.statuses[slot] = status;
+    block.revisions[slot] = revision;
+    block.units[slot] = units;
+    const cell = { taskId, tag: this.tag, status };
+    for (const [rankOf, first] of this.#firsts) {
+      if (first.taskId === taskId) this.#firsts.delete(rankOf);
+      else this.#firsts.set(rankOf, firstOf([first, cell], rankOf));
     }
   }
 
-  *written(): Generator<Required<Scope>> {
+  /** The written cell with the lowest rank; undefined if there is none. */
+  first(rankOf: RankOf): Cell | undefined {
+    const known = this.#firsts.get(rankOf) ?? this.#search(rankOf);
+    if (known) this.#firsts.set(rankOf, known);
+    return known;
+  }
+
+  *written(): Generator<number> {
+    for (const [index, block] of this.#blocks.entries()) {
+      for (let slot = 0; block && slot < BLOCK_TASKS; slot += 1)
+        if (block.revisions[slot] !== 0) yield index * BLOCK_TASKS + slot;
+    }
+  }
+
+  #search(rankOf: RankOf): Cell | undefined {
+    let first: Cell | undefined;
     for (const [index, block] of this.#blocks.entries()) {
       for (let slot = 0; block && slot < BLOCK_TASKS; slot += 1) {
-        if (block.revisions[slot] !== 0)
-          yield { taskId: index * BLOCK_TASKS + slot, tag: this.tag };
+        const status = block.statuses[slot] ?? 0;
+        if (block.revisions[slot] === 0 || (first && rankOf(status) >= rankOf(first.status)))
+          continue;
+        first = { taskId: index * BLOCK_TASKS + slot, tag: this.tag, status };
       }
     }
+    return first;
   }
 }
 
@@ -142,18 +135,20 @@ export class JobCells {
   readonly #tags = new Map<string, TagCells>();
   /** Number of tags written per task. A task with none counts as one cell that is not started. */
   readonly #tagsOfTask: Uint16Array;
-  readonly #lost = new Set<number>();
-  #expected: ReadonlySet<string>;
+  readonly lostTasks = new Set<number>();
+  #expected: ReadonlySet<string> = new Set();
   #sortedTags: readonly TagCells[] | undefined;
+  #silentTasks: number;
   #firstSilent = 0;
 
-  constructor(job: { readonly numTasks: number; readonly expectedTags: readonly string[] }) {
-    this.#numTasks = job.numTasks;
-    this.#tagsOfTask = new Uint16Array(job.numTasks);
-    this.#expected = new Set(job.expectedTags);
-    this.setExpectedTags(job.expectedTags);
+  constructor({ numTasks, expectedTags }: Pick<JobInfo, 'numTasks' | 'expectedTags'>) {
+    this.#numTasks = numTasks;
+    this.#silentTasks = numTasks;
+    this.#tagsOfTask = new Uint16Array(numTasks);
+    this.setExpectedTags(expectedTags);
   }
 
+  /** Number of tags that were written. */
   get size(): number {
     return [...this.#tags.keys()].filter((tag) => this.has(tag)).length;
   }
@@ -162,12 +157,8 @@ export class JobCells {
     return this.writtenCount(tag) > 0;
   }
 
-  get lostTasks(): ReadonlySet<number> {
-    return this.#lost;
-  }
-
   get bytes(): number {
-    let bytes = 2 * this.#numTasks + 64 * this.#lost.size;
+    let bytes = 2 * this.#numTasks + 64 * this.lostTasks.size;
     for (const { blocksCount } of this.#tags.values()) bytes += 300 + BLOCK_BYTES * blocksCount;
     return bytes;
   }
@@ -192,94 +183,86 @@ export class JobCells {
 
   /** The written cells of a scope, in no particular order. */
   *written({ taskId, tag }: Scope): Generator<Required<Scope>> {
-    const tags = tag === undefined ? this.#tags.values() : [this.#tags.get(tag)];
-    for (const cells of tags) {
-      if (taskId === undefined) yield* cells?.written() ?? [];
-      else if (cells && cells.revisionOf(taskId) > 0) yield { taskId, tag: cells.tag };
+    for (const cells of this.#tags.values()) {
+      if (tag !== undefined && tag !== cells.tag) continue;
+      for (const each of taskId === undefined ? cells.written() : [taskId])
+        if (cells.revisionOf(each) > 0) yield { taskId: each, tag: cells.tag };
     }
   }
 
-  set(
-    {
-      taskId,
-      tag,
-      revision,
-    }: { readonly taskId: number; readonly tag: string; readonly revision: number },
-    status: number,
-    progress: number | undefined,
-  ): void {
+  set(place: Required<Scope> & { readonly revision: number }, status: number, progress = 0): void {
+    const { taskId, tag, revision } = place;
     const cells = this.#tagCells(tag);
-    if (cells.revisionOf(taskId) === 0)
+    if (cells.revisionOf(taskId) === 0) {
+      if (!this.hasWritten(taskId)) this.#silentTasks -= 1;
       this.#tagsOfTask[taskId] = (this.#tagsOfTask[taskId] ?? 0) + 1;
+    }
     cells.set(taskId, revision, status, progressUnits(status, progress));
   }
 
   setExpectedTags(expectedTags: readonly string[]): void {
     this.#expected = new Set(expectedTags);
     this.#sortedTags = undefined;
-    for (const [tag, cells] of this.#tags) {
-      if (cells.writtenCount === 0 && !this.#expected.has(tag)) this.#tags.delete(tag);
-    }
+    for (const [tag, { writtenCount }] of this.#tags)
+      if (writtenCount === 0 && !this.#expected.has(tag)) this.#tags.delete(tag);
     for (const tag of expectedTags) this.#tagCells(tag);
   }
 
   setLost(taskId: number, isLost: boolean): void {
-    if (isLost) this.#lost.add(taskId);
-    else this.#lost.delete(taskId);
+    if (isLost) this.lostTasks.add(taskId);
+    else this.lostTasks.delete(taskId);
   }
 
   /** Whether a cell of the task is neither finished nor failed. */
   hasUnfinished(taskId: number): boolean {
-    for (const { status } of this.#cellsOfTask(taskId)) {
-      if (status !== JobStatus.finished && statusClass(status) !== 'failed') return true;
-    }
-    return false;
+    const isDone = ({ status }: Cell) => ['finished', 'failed'].includes(statusClass(status));
+    return !this.#cellsOfTask(taskId).every(isDone);
   }
 
   writtenCount(tag: string): number {
     return this.#tags.get(tag)?.writtenCount ?? 0;
   }
 
-  /** Recounts everything but `versions` and `epochs`, which the caller must set. */
+  /** Everything but `versions` and `epochs`, which the caller must set. */
   recount(): CellCounts {
-    const counts = new CellCounts(0);
+    const counts = new CellCounts(this.#silentTasks);
     for (const cells of this.#tags.values()) {
       counts.addAll(cells.counts);
       if (this.#expected.has(cells.tag)) counts.expectedWritten += cells.writtenCount;
     }
-    for (const count of this.#tagsOfTask) if (count === 0) counts.silentTasks += 1;
-    counts.lostTasks = this.#lost.size;
+    counts.lostTasks = this.lostTasks.size;
     return counts;
   }
 
-  /** `all`: the counts of the whole job, from its head. */
-  summary({ taskId, tag }: Scope, all: ClassCounts): ScopeSummary {
-    const lostTasks = taskId === undefined ? this.#lost.size : Number(this.#lost.has(taskId));
+  summary({ taskId, tag }: Scope): ScopeSummary {
     if (taskId !== undefined) {
       const cells = tag === undefined ? this.#cellsOfTask(taskId) : [this.#cellOf(taskId, tag)];
       const tags = cells.filter((cell) => cell.tag !== '');
-      const rows = tags.map((cell) => ({ tag: cell.tag, ...this.#summaryOf([cell]) }));
-      return { ...this.#summaryOf(cells), lostTasks, tags: rows };
+      const rows = tags.map((cell) => ({ tag: cell.tag, ...this.#summaryOfCells([cell]) }));
+      const lostTasks = Number(this.lostTasks.has(taskId));
+      return { ...this.#summaryOfCells(cells), lostTasks, tags: rows };
     }
+    const { size: lostTasks } = this.lostTasks;
     if (tag !== undefined) {
       const row = this.#summaryOfTag(this.#tags.get(tag) ?? new TagCells(tag));
       return { ...row, lostTasks, tags: [{ tag, ...row }] };
     }
     const tags = this.#inOrder().map((cells) => ({ tag: cells.tag, ...this.#summaryOfTag(cells) }));
-    return { ...this.#summaryOfAll(all), lostTasks, tags };
+    return { ...this.#summaryOfAll(), lostTasks, tags };
   }
 
-  #summaryOfAll(all: ClassCounts): CellsSummary {
-    const best = new BestCells();
-    for (const cells of this.#tags.values()) {
-      for (const cell of cells.leaders()) best.offer(cell);
-      if (this.#expected.has(cells.tag)) this.#offerUnwritten(cells, best);
-    }
-    if (this.#expected.size === 0) {
-      const taskId = this.#firstSilentTask();
-      if (taskId < this.#numTasks) best.offer({ taskId, tag: '', status: JobStatus.notStarted });
-    }
-    return summaryFrom(all, best);
+  #summaryOfAll(): CellsSummary {
+    const expectedTags = [...this.#expected];
+    const counts = this.recount().all({ numTasks: this.#numTasks, expectedTags });
+    const unwritten = expectedTags.flatMap((tag) => this.#firstUnwritten(this.#tagCells(tag)));
+    while (this.#firstSilent < this.#numTasks && this.hasWritten(this.#firstSilent))
+      this.#firstSilent += 1;
+    if (expectedTags.length === 0 && this.#silentTasks > 0)
+      unwritten.push({ taskId: this.#firstSilent, tag: '', status: JobStatus.notStarted });
+    return summaryOf(counts, (rankOf) => [
+      ...unwritten,
+      ...Array.from(this.#tags.values()).flatMap((cells) => cells.first(rankOf) ?? []),
+    ]);
   }
 
   /** In the scope of a tag, every task has a cell. */
@@ -287,45 +270,31 @@ export class JobCells {
     const counts = new ClassCounts();
     counts.addAll(cells.counts);
     counts.notStarted += this.#numTasks - cells.writtenCount;
-    const best = new BestCells();
-    for (const cell of cells.leaders()) best.offer(cell);
-    this.#offerUnwritten(cells, best);
-    return summaryFrom(counts, best);
+    const unwritten = this.#firstUnwritten(cells);
+    return summaryOf(counts, (rankOf) => [...unwritten, cells.first(rankOf) ?? []].flat());
   }
 
-  #summaryOf(list: readonly Cell[]): CellsSummary {
+  #summaryOfCells(list: readonly Cell[]): CellsSummary {
     const counts = new ClassCounts();
-    const best = new BestCells();
-    for (const cell of list) {
-      const units = this.#tags.get(cell.tag)?.at(cell.taskId).units ?? 0;
-      counts.add(cell.status, units);
-      best.offer(cell);
-    }
-    return summaryFrom(counts, best);
+    for (const { taskId, tag, status } of list)
+      counts.add(status, this.#tags.get(tag)?.at(taskId).units ?? 0);
+    return summaryOf(counts, () => list);
   }
 
-  #offerUnwritten(cells: TagCells, best: BestCells): void {
-    if (cells.writtenCount === this.#numTasks) return;
-    best.offer({ taskId: cells.firstUnwritten, tag: cells.tag, status: JobStatus.notStarted });
+  #firstUnwritten({ writtenCount, firstUnwritten: taskId, tag }: TagCells): Cell[] {
+    const isComplete = writtenCount === this.#numTasks;
+    return isComplete ? [] : [{ taskId, tag, status: JobStatus.notStarted }];
   }
 
   #cellsOfTask(taskId: number): readonly Cell[] {
-    const cells: Cell[] = [];
-    for (const { tag } of this.#inOrder()) {
-      if (this.#expected.has(tag) || this.revisionOf(taskId, tag) > 0)
-        cells.push(this.#cellOf(taskId, tag));
-    }
+    const cells = this.#inOrder()
+      .filter(({ tag }) => this.#expected.has(tag) || this.revisionOf(taskId, tag) > 0)
+      .map(({ tag }) => this.#cellOf(taskId, tag));
     return cells.length > 0 ? cells : [{ taskId, tag: '', status: JobStatus.notStarted }];
   }
 
   #cellOf(taskId: number, tag: string): Cell {
     return { taskId, tag, status: this.#tags.get(tag)?.at(taskId).status ?? JobStatus.notStarted };
-  }
-
-  #firstSilentTask(): number {
-    while (this.#firstSilent < this.#numTasks && this.hasWritten(this.#firstSilent))
-      this.#firstSilent += 1;
-    return this.#firstSilent;
   }
 
   #inOrder(): readonly TagCells[] {
@@ -341,6 +310,15 @@ export class JobCells {
     this.#sortedTags = undefined;
     return cells;
   }
+}
+
+function summaryOf(
+  counts: ClassCounts,
+  cellsBy: (rankOf: RankOf) => readonly Cell[],
+): CellsSummary {
+  const lowest = firstOf(cellsBy(numberOf), numberOf);
+  const worst = firstOf(cellsBy(severityOf), severityOf);
+  return { cells: counts.toCounts(), percent: counts.percent(), lowest, worst };
 }
 
 export interface AggregateInput {
@@ -367,9 +345,5 @@ export function aggregateStates(
   for (const taskId of lostTaskIds) cells.setLost(taskId, true);
   const stateOf = ({ taskId, tag }: Cell): State =>
     written.get(cellName(taskId, tag)) ?? defaultState(job.jobId, taskId, tag);
-  return progressOf(job.revision, cells.summary(scope, cells.recount().all(job)), stateOf);
-}
-
-function summaryFrom(counts: ClassCounts, { lowest, worst }: BestCells): CellsSummary {
-  return { cells: counts.toCounts(), percent: counts.percent(), lowest, worst };
+  return progressOf(job.revision, cells.summary(scope), stateOf);
 }

@@ -15,23 +15,16 @@ import { checkScope } from '../checks/input.js';
 import { checkJobId } from '../checks/values.js';
 import type { StoreCapabilities, StoreSubscribeOptions } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
-import { type LocalEngine, LocalJobStore } from './checked-job-store.js';
+import { type LocalEngine, LocalJobStore, type StoreWrites } from './checked-job-store.js';
 import { Commits } from './commits.js';
 import { Compaction } from './compaction.js';
 import { JobCache } from './job-cache.js';
 import { JobFeed, type OpenedSubscription, SubscriberQuota } from './job-feed.js';
-import type { RetentionOptions } from './job-mirror.js';
-import { JobMirror } from './job-mirror.js';
+import type { JobMirror } from './job-mirror.js';
 import { JobReads } from './job-reads.js';
-import { JobWrites } from './job-writes.js';
+import { jobWrites } from './job-writes.js';
 import { Leases } from './leases.js';
-import type {
-  AdapterHost,
-  EngineDeps,
-  JobRows,
-  StoreAdapter,
-  StoreStart,
-} from './store-adapter.js';
+import type { AdapterHost, EngineDeps, StoreAdapter, StoreStart } from './store-adapter.js';
 
 /** Defaults to the system clock and randomness, and to no logging and no metrics. */
 export function withSystemDeps(deps: Partial<EngineDeps>): EngineDeps {
@@ -60,7 +53,9 @@ export interface EngineOptions {
   readonly openSnapshotsMax?: number;
 }
 
-const DEFAULTS: Required<EngineOptions> = {
+type EngineLimits = Required<EngineOptions>;
+
+const DEFAULTS: EngineLimits = {
   cacheBytesMax: jobsLimits.cacheBytesMax.value,
   retentionRevisionsMax: jobsLimits.retentionRevisionsMax.value,
   retentionMs: jobsLimits.retentionMs.value,
@@ -99,13 +94,12 @@ const RINGS_PER_CACHE = 16;
 export class JobEngine implements LocalEngine, AdapterHost {
   readonly adapter: StoreAdapter;
   readonly #deps: EngineDeps;
-  readonly #retention: RetentionOptions;
-  readonly #ring: { readonly changesMax: number; readonly bytesMax: number };
+  readonly #limits: EngineLimits;
   readonly #generation: number;
   readonly #jobs: JobCache;
   readonly #commits: Commits;
   readonly reads: JobReads;
-  readonly writes: JobWrites;
+  readonly writes: StoreWrites;
   readonly #leases: Leases;
   readonly #compaction: Compaction;
   readonly #quota: SubscriberQuota;
@@ -113,46 +107,22 @@ export class JobEngine implements LocalEngine, AdapterHost {
   #closing: Promise<void> | undefined;
 
   constructor(adapter: StoreAdapter, deps: EngineDeps, options: EngineOptions, start: StoreStart) {
-    const { metrics } = deps;
-    const limits = { ...DEFAULTS, ...options };
     this.adapter = adapter;
     this.#deps = deps;
-    this.#retention = {
-      revisionsMax: limits.retentionRevisionsMax,
-      ageMs: limits.retentionMs,
-      bytesMax: limits.retentionBytesMax,
-    };
-    this.#ring = {
-      changesMax: limits.memoryRevisionsMax,
-      bytesMax: Math.floor(limits.cacheBytesMax / RINGS_PER_CACHE),
-    };
+    this.#limits = { ...DEFAULTS, ...options };
     this.#generation = start.generation;
-    this.#quota = new SubscriberQuota(metrics);
-    const load = (jobId: string) => this.#load(jobId);
-    const create = (rows: JobRows) => new JobMirror(rows, this.#retention);
-    const canUnload = adapter.compacts && !adapter.shared;
-    this.#jobs = new JobCache({ metrics, load, create, canUnload }, limits.cacheBytesMax);
-    const shared = { ...deps, adapter, jobs: this.#jobs, commits: () => this.#commits };
-    this.#leases = new Leases(shared, start);
-    this.#compaction = new Compaction(shared, limits.compactionKeysMax);
-    this.#commits = new Commits(
-      {
-        ...shared,
-        onApplied: (staged) => this.#leases.follow(staged),
-        onPublished: ({ job, isDeleted }) => {
-          if (!isDeleted) this.#compaction.consider(job);
-        },
-      },
-      start,
-    );
-    this.reads = new JobReads(
-      { ...shared, commits: this.#commits, begin: (signal) => this.begin(signal) },
-      limits.openSnapshotsMax,
-    );
-    this.writes = new JobWrites(
-      { ...shared, commits: this.#commits, leases: this.#leases },
-      this.#retention,
-    );
+    this.#quota = new SubscriberQuota(deps.metrics);
+    this.#jobs = new JobCache({ ...deps, adapter }, this.#limits);
+    const onApplied: Leases['follow'] = (staged) => this.#leases.follow(staged);
+    const onPublished: Compaction['consider'] = (job) => this.#compaction.consider(job);
+    const shared = { ...deps, adapter, jobs: this.#jobs };
+    this.#commits = new Commits({ ...shared, onApplied, onPublished }, start);
+    const parts = { ...shared, commits: this.#commits };
+    this.#leases = new Leases(parts, start);
+    this.#compaction = new Compaction(parts, this.#limits.compactionKeysMax);
+    const begin = (signal: Signal) => this.begin(signal);
+    this.reads = new JobReads({ ...parts, begin }, this.#limits.openSnapshotsMax);
+    this.writes = jobWrites({ ...parts, leases: this.#leases });
     this.#planSweep();
   }
 
@@ -194,31 +164,17 @@ export class JobEngine implements LocalEngine, AdapterHost {
 
   async #close(): Promise<void> {
     this.#sweep?.cancel();
-    this.#commits.close();
+    const committed = this.#commits.close();
     await Promise.all([this.#compaction.stop(), this.#leases.close()]);
-    await this.#commits.idle();
-    for (const job of [...this.#jobs.values(), ...this.#jobs.unloaded()]) job.feed?.close();
+    await committed;
+    for (const { feed } of this.#jobs.feeds.values()) feed.close();
     await this.reads.whenDone();
     await this.adapter.close();
   }
 
-  async #load(jobId: string): Promise<JobRows | undefined> {
-    for (;;) {
-      await this.adapter.whenReadable?.();
-      try {
-        return await this.adapter.loadJob(jobId);
-      } catch (thrown) {
-        // The store is being reopened: wait and try again.
-        const canWait = this.adapter.whenReadable !== undefined;
-        if (!canWait || !(thrown instanceof SynclineError) || thrown.code !== 'unavailable')
-          throw thrown;
-      }
-    }
-  }
-
   wake(jobId: string, revision?: number): void {
     const job = this.#jobs.peek(jobId);
-    if (!job?.isFollowed || this.#closing) return;
+    if (!job || !this.#jobs.isFollowed(jobId) || this.#closing) return;
     this.#commits.catchUp(job, revision).catch((thrown: unknown) => {
       const { code } = SynclineError.from(thrown);
       this.#deps.logger.debug('changes of a job could not be read', { jobId, error: code });
@@ -226,64 +182,61 @@ export class JobEngine implements LocalEngine, AdapterHost {
   }
 
   followed(): ReturnType<AdapterHost['followed']> {
-    return this.#followed().map(({ row: { jobId, incarnation }, head: { revision } }) => {
-      return { jobId, incarnation, revision };
-    });
+    return [...this.#jobs.feeds]
+      .filter(([jobId]) => this.#jobs.isFollowed(jobId))
+      .map(([jobId, { incarnation, revision }]) => ({ jobId, incarnation, revision }));
   }
 
   markStale(stale: Readonly<{ sinceMs: number; attempt: number }>): void {
-    for (const { feed } of this.#jobs.values()) feed?.markStale(stale);
+    for (const { feed } of this.#jobs.feeds.values()) feed.markStale(stale);
   }
 
   async markLive(): Promise<void> {
-    await Promise.all(this.#followed().map((job) => this.#commits.catchUp(job)));
-    for (const { feed } of this.#jobs.values()) feed?.markLive();
+    const jobs = this.followed().flatMap(({ jobId }) => this.#jobs.peek(jobId) ?? []);
+    await Promise.all(jobs.map((job) => this.#commits.catchUp(job)));
+    for (const { feed } of this.#jobs.feeds.values()) feed.markLive();
   }
 
-  #followed(): readonly JobMirror[] {
-    return [...this.#jobs.values()].filter(({ isFollowed }) => isFollowed);
-  }
-
-  #feedOf(job: JobMirror): JobFeed {
-    const { jobId, incarnation } = job.row;
+  #feedOf({ row: { jobId, incarnation }, head: { revision } }: JobMirror): JobFeed {
+    const known = this.#jobs.feeds.get(jobId);
+    if (known) return known.feed;
+    const { memoryRevisionsMax, cacheBytesMax } = this.#limits;
     const generation = this.#generation === 0 ? '' : `-${this.#generation}`;
-    job.feed ??= new JobFeed(
+    const seen = { incarnation, revision };
+    const feed = new JobFeed(
       {
         ...this.#deps,
         quota: this.#quota,
         source: {
-          revision: () => job.head.revision,
-          view: (filter, signal) => this.reads.view(job, filter, signal, true),
+          revision: () => seen.revision,
+          view: (filter, signal) => this.reads.view({ jobId, incarnation }, filter, signal, true),
         },
       },
       {
         jobId,
         base: `${incarnation}${generation}`,
         history: this.adapter.capabilities.history,
-        ring: this.#ring,
+        ring: {
+          changesMax: memoryRevisionsMax,
+          bytesMax: Math.floor(cacheBytesMax / RINGS_PER_CACHE),
+        },
       },
     );
-    return job.feed;
+    this.#jobs.feeds.set(jobId, Object.assign(seen, { feed }));
+    return feed;
   }
 
+  /** Feeds are dropped here, not at once: a subscriber that reconnects finds the newest changes still in memory. */
   #planSweep(): void {
     const sweep = () => {
+      for (const jobId of this.#jobs.feeds.keys())
+        if (!this.#jobs.isFollowed(jobId)) this.#jobs.endFeed(jobId, 'unused');
       for (const job of this.#jobs.values()) {
+        this.#jobs.changed(job);
         this.#compaction.consider(job, 1);
-        this.#dropIdleFeed(job);
       }
-      for (const job of this.#jobs.unloaded())
-        if (job.feed?.subscribersCount === 0) this.#jobs.forget(job);
       this.#planSweep();
     };
     this.#sweep = this.#deps.clock.setTimer(SWEEP_MS, sweep, { unref: true });
-  }
-
-  /** Called by the sweep, not at once: a subscriber that reconnects finds the newest changes still in memory. */
-  #dropIdleFeed(job: JobMirror): void {
-    if (job.feed?.subscribersCount !== 0) return;
-    job.feed.close();
-    job.feed = undefined;
-    this.#jobs.changed(job);
   }
 }

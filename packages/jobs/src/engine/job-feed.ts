@@ -1,32 +1,15 @@
 // JobFeed delivers a job's committed changes to its subscribers: first a replay, then live. One per job and store.
 //
 // The engine publishes a commit once it is as durable as requested, in order of revision.
-import {
-  type BufferRoom,
-  type Clock,
-  Feed,
-  type FeedGap,
-  type FeedPosition,
-  type FeedPresenter,
-  type FeedStale,
-  type FeedStore,
-  type FeedSubscription,
-  SynclineError,
-} from '@syncline/kernel';
+import type { BufferRoom, Clock, FeedPosition, FeedPresenter, FeedStore } from '@syncline/kernel';
+import { Feed, type FeedSubscription, SynclineError } from '@syncline/kernel';
 import { checkSubscribeOptions } from '../checks/input.js';
 import type { Cursor, History, Overflow, StoreSubscribeOptions } from '../job-store.js';
 import { formatCursor, parseCursor } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
 import type { JobsMetrics } from '../metrics-list.js';
-import type { StoredChange } from './changes.js';
-import {
-  type EncodedEvent,
-  filterTopics,
-  JobFeedChange,
-  type JobFilter,
-  jobFilter,
-  matchesFilter,
-} from './changes.js';
+import type { EncodedEvent, JobFilter, StoredChange } from './changes.js';
+import { filterTopics, JobFeedChange, jobFilter, matchesFilter } from './changes.js';
 import type { StoreView } from './store-adapter.js';
 
 export interface JobFeedView extends StoreView {
@@ -65,15 +48,11 @@ export interface JobFeedOptions {
 /** Counts the subscribers of a store, across all jobs, and the bytes in their buffers. */
 export class SubscriberQuota implements BufferRoom {
   readonly #metrics: JobsMetrics;
-  #count = 0;
+  count = 0;
   #bytes = 0;
 
   constructor(metrics: JobsMetrics) {
     this.#metrics = metrics;
-  }
-
-  get count(): number {
-    return this.#count;
   }
 
   /** Whether the buffers have reached their shared limit. */
@@ -87,18 +66,15 @@ export class SubscriberQuota implements BufferRoom {
 
   /** Every `take` must be followed by exactly one `giveBack`. */
   take(): void {
-    const { value: subscribersMax } = jobsLimits.subscribersMax;
-    if (this.#count >= subscribersMax) throw tooManySubscribers('the store', 'subscribersMax');
-    this.#move(1);
+    if (this.count >= jobsLimits.subscribersMax.value)
+      throw tooManySubscribers('the store', 'subscribersMax');
+    this.count += 1;
+    this.#metrics.set('syncline_jobs_subscribers', this.count);
   }
 
   giveBack(): void {
-    this.#move(-1);
-  }
-
-  #move(by: 1 | -1): void {
-    this.#count += by;
-    this.#metrics.set('syncline_jobs_subscribers', this.#count);
+    this.count -= 1;
+    this.#metrics.set('syncline_jobs_subscribers', this.count);
   }
 }
 
@@ -155,7 +131,7 @@ export class JobFeed extends Feed<JobFeedChange, JobFilter> {
       throw tooManySubscribers('the job', 'subscribersPerJobMax');
     const { quota } = this.#deps;
     quota.take();
-    const presenter = new JobPresenter(this.#deps, this.#job, { history, overflow, after });
+    const presenter = jobPresenter(this.#deps, this.#job, { history, overflow, after });
     try {
       const events = this.subscribeAs(presenter, {
         ...resume,
@@ -209,103 +185,68 @@ function feedStore(
   };
 }
 
-interface JobPresenterOptions {
-  readonly history: History;
-  readonly overflow: Overflow;
-  readonly after: Cursor | undefined;
+interface JobPresenter extends FeedPresenter<JobFeedChange, EncodedEvent> {
+  cursorAt(position: FeedPosition | undefined): Cursor | undefined;
 }
 
-/** Creates the events of one subscriber, and records its metrics. */
-class JobPresenter implements FeedPresenter<JobFeedChange, EncodedEvent> {
-  readonly #deps: JobFeedDeps;
-  /** `base` changes on a reset. */
-  readonly #job: { readonly base: string };
-  readonly #options: JobPresenterOptions;
-  /** The base of the delivered events: after a reset, the old one until the `gap` is delivered. */
-  #base: string;
+/** Creates the events of one subscriber, and records its metrics. `job.base` changes on a reset. */
+function jobPresenter(
+  { clock, metrics, quota }: JobFeedDeps,
+  job: { readonly base: string },
+  options: Readonly<{ history: History; overflow: Overflow; after: Cursor | undefined }>,
+): JobPresenter {
+  const { history, overflow, after } = options;
+  /** Of the delivered events: after a reset, the old one until the `gap` is delivered. */
+  let { base } = job;
   /** When the current or latest replay started. */
-  #replayAtMs = 0;
-
-  constructor(deps: JobFeedDeps, job: { readonly base: string }, options: JobPresenterOptions) {
-    this.#deps = deps;
-    this.#job = job;
-    this.#options = options;
-    this.#base = job.base;
-  }
-
-  cursorAt(position: FeedPosition | undefined): Cursor | undefined {
-    if (!position) return this.#options.after;
-    return formatCursor(this.#base, position.revision, position.isReplaying);
-  }
-
-  snapshot(change: JobFeedChange): EncodedEvent {
-    this.#base = change.base;
-    return change.replayEvent();
-  }
-
-  change(change: JobFeedChange): EncodedEvent {
-    return change.event;
-  }
-
-  synced(revision: number, resumed: boolean): EncodedEvent {
-    if (!resumed) this.#observeReplay();
-    this.#base = this.#job.base;
-    const { history } = this.#options;
-    return { kind: 'synced', revision, base: this.#base, history, resumed };
-  }
-
-  gap(gap: FeedGap): EncodedEvent {
-    if (gap.reason === 'reset') {
-      this.#base = this.#job.base;
-      this.#replayAtMs = this.#deps.clock.monotonicMs();
-    }
-    return gap;
-  }
-
-  stale(stale: FeedStale): EncodedEvent {
-    return stale;
-  }
-
-  live(revision: number): EncodedEvent {
-    return { kind: 'live', revision, base: this.#base };
-  }
-
-  overflow(revision: number): SynclineError {
-    return new SynclineError(
-      'overflow',
-      'the subscriber was too slow and its buffer is full. Resume with `after` set to details.cursor, and ' +
-        'read faster, allow a larger buffer or choose another overflow policy.',
-      { details: { cursor: formatCursor(this.#base, revision) } },
-    );
-  }
-
-  failure(error: SynclineError, position: FeedPosition | undefined): SynclineError {
-    return error.with({ details: { ...error.details, cursor: this.cursorAt(position) } });
-  }
-
-  onOpen(): void {
-    this.#replayAtMs = this.#deps.clock.monotonicMs();
-  }
-
-  onLive(oldest: JobFeedChange): void {
-    const delayMs = this.#deps.clock.monotonicMs() - oldest.publishedAtMs;
-    this.#deps.metrics.observe('syncline_jobs_live_delivery_seconds', delayMs / 1000);
-  }
-
-  onDrop(why: 'full' | 'closed'): void {
-    const reason = why === 'full' ? this.#options.overflow : 'cancel';
-    this.#deps.metrics.add('syncline_jobs_subscription_drops_total', 1, { reason });
-  }
-
-  onEnd(): void {
-    this.#deps.quota.giveBack();
-  }
-
-  /** A resume replays nothing. */
-  #observeReplay(): void {
-    const durationMs = this.#deps.clock.monotonicMs() - this.#replayAtMs;
-    this.#deps.metrics.observe('syncline_jobs_replay_duration_seconds', durationMs / 1000);
-  }
+  let replayAtMs = 0;
+  const cursorAt: JobPresenter['cursorAt'] = (position) =>
+    position ? formatCursor(base, position.revision, position.isReplaying) : after;
+  return {
+    cursorAt,
+    snapshot(change) {
+      ({ base } = change);
+      return change.replayEvent();
+    },
+    change: ({ event }) => event,
+    synced(revision, resumed) {
+      // A resume replays nothing.
+      const seconds = (clock.monotonicMs() - replayAtMs) / 1000;
+      if (!resumed) metrics.observe('syncline_jobs_replay_duration_seconds', seconds);
+      ({ base } = job);
+      return { kind: 'synced', revision, base, history, resumed };
+    },
+    gap(gap) {
+      if (gap.reason === 'reset') {
+        ({ base } = job);
+        replayAtMs = clock.monotonicMs();
+      }
+      return gap;
+    },
+    stale: (stale) => stale,
+    live: (revision) => ({ kind: 'live', revision, base }),
+    overflow: (revision) =>
+      new SynclineError(
+        'overflow',
+        'the subscriber was too slow and its buffer is full. Resume with `after` set to details.cursor, and ' +
+          'read faster, allow a larger buffer or choose another overflow policy.',
+        { details: { cursor: formatCursor(base, revision) } },
+      ),
+    failure: (error, position) =>
+      error.with({ details: { ...error.details, cursor: cursorAt(position) } }),
+    onOpen() {
+      replayAtMs = clock.monotonicMs();
+    },
+    onLive({ publishedAtMs }) {
+      const seconds = (clock.monotonicMs() - publishedAtMs) / 1000;
+      metrics.observe('syncline_jobs_live_delivery_seconds', seconds);
+    },
+    onDrop(why) {
+      const reason = why === 'full' ? overflow : 'cancel';
+      metrics.add('syncline_jobs_subscription_drops_total', 1, { reason });
+    },
+    onEnd: () => quota.giveBack(),
+  };
 }
 
 function tooManySubscribers(

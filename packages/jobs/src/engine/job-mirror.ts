@@ -1,18 +1,17 @@
 // A job in memory: its latest committed rows, without the log of changes. It is updated only after a commit has
 // resolved, so readers never see anything that may still be lost.
+//
+// A damaged row must affect only its own key: the rest of the job stays usable. A cell with a damaged row is not "not
+// started" but unknown, so reading it, or an aggregate that includes it, throws. A task with a damaged row cannot be
+// claimed, since its epoch could be reused. If rows are missing, it is unknown which ones, so the whole job is unreadable.
 import { SynclineError } from '@syncline/kernel';
 import type { JobRow, TaskRow } from '../core/rows.js';
 import type { Scope } from '../job.js';
-import {
-  type ChangeKind,
-  type ChangeSubject,
-  decodeJob,
-  decodeLease,
-  decodeStoredState,
-  type JobFilter,
-} from './changes.js';
+import type { CellCounts } from './cell-counts.js';
+import type { ChangeKind, ChangeSubject, JobFilter } from './changes.js';
+import { decodeJob, decodeLease, decodeStoredState } from './changes.js';
 import { JobCells } from './job-cells.js';
-import type { JobFeed } from './job-feed.js';
+import { type RetentionLimits, RetentionMarks } from './retention-marks.js';
 import type { DamagedRows, JobHead, JobRows, MirroredJob, Since } from './store-adapter.js';
 
 const JOB_BYTES = 4_096;
@@ -24,34 +23,27 @@ export class JobMirror implements MirroredJob {
   handle: unknown;
   readonly tasks = new Map<number, TaskRow>();
   cells: JobCells;
-  damage: JobDamage;
   readonly retention: RetentionMarks;
   /** Shared stores: a planned read of what other processes have committed. */
   catchingUp: { revision: number; done: Promise<void> } | undefined;
-  /** Created for the first subscriber, removed some time after the last one has left. */
-  feed: JobFeed | undefined;
   /** Number of calls and commits that need the job to stay in memory. */
   pins = 0;
   countedBytes = 0;
   isCompacting = false;
   isDeleted = false;
+  #damage: DamagedRows | undefined;
+  #missingRows: SynclineError | undefined;
 
-  constructor(rows: JobRows, retention: RetentionOptions) {
+  constructor(rows: JobRows, retention: RetentionLimits) {
     this.row = rows.row;
     this.head = rows.head;
     this.cells = new JobCells(rows.row);
-    this.damage = new JobDamage(rows.damage);
     this.retention = new RetentionMarks(retention, rows.head);
     this.reload(rows);
   }
 
   get bytes(): number {
-    const ringBytes = this.feed?.ringBytes ?? 0;
-    return JOB_BYTES + this.tasks.size * TASK_BYTES + this.cells.bytes + ringBytes;
-  }
-
-  get isFollowed(): boolean {
-    return (this.feed?.subscribersCount ?? 0) > 0;
+    return JOB_BYTES + this.tasks.size * TASK_BYTES + this.cells.bytes;
   }
 
   /** Replaces everything with freshly read rows of the same incarnation. */
@@ -60,27 +52,13 @@ export class JobMirror implements MirroredJob {
     this.head = rows.head;
     this.handle = rows.handle;
     this.tasks.clear();
-    this.cells = new JobCells(rows.row);
-    this.damage = new JobDamage(rows.damage);
+    for (const task of rows.tasks) this.tasks.set(task.taskId, task);
+    const { cells, counts } = countRows(rows);
+    this.cells = cells;
     this.retention.note(rows.head.revision, rows.head.timestampMs, 0);
-    let versions = 0;
-    let epochs = 0;
-    for (const task of rows.tasks) {
-      this.setTask(task);
-      epochs += task.epoch;
-    }
-    for (const cell of rows.cells) {
-      this.cells.set(cell, cell.status, cell.progress);
-      versions += cell.version;
-    }
-    this.damage.checkSums(rows, { versions, epochs });
-  }
-
-  /** Frees everything but what subscribers need while they wait for the next change. */
-  unload(): void {
-    this.tasks.clear();
-    this.cells = new JobCells(this.row);
-    this.feed?.clearRing();
+    this.#damage = rows.damage;
+    const hasDamage = rows.damage && rows.damage.cells.length + rows.damage.tasks.length > 0;
+    this.#missingRows = hasDamage ? undefined : missingRows(rows, counts);
   }
 
   setTask(task: TaskRow): void {
@@ -116,10 +94,7 @@ export class JobMirror implements MirroredJob {
       ({ revision, timestampMs } = change);
       bytes += change.bytes.length;
     }
-    const counts =
-      changes.length === 0
-        ? this.head.counts
-        : Object.assign(this.cells.recount(), { versions, epochs });
+    const counts = Object.assign(this.cells.recount(), { versions, epochs });
     this.head = { revision, timestampMs, compactedTo, logRecords, counts };
     this.retention.note(revision, timestampMs, bytes);
   }
@@ -127,10 +102,10 @@ export class JobMirror implements MirroredJob {
   latestRevision(kind: ChangeKind, taskId: number, tag: string): number {
     switch (kind) {
       case 'state':
-        this.damage.checkScope({ taskId, tag });
+        this.checkCells({ taskId, tag });
         return this.cells.revisionOf(taskId, tag);
       case 'lease':
-        this.damage.checkTask(taskId);
+        this.checkTask(taskId);
         return this.tasks.get(taskId)?.revision ?? 0;
       case 'job':
         return this.row.metadataRevision;
@@ -139,143 +114,66 @@ export class JobMirror implements MirroredJob {
 
   *subjects({ scope, withLeases, withJob }: JobFilter): Generator<ChangeSubject> {
     const { taskId } = scope;
-    this.damage.checkScope(scope);
+    this.checkCells(scope);
     for (const cell of this.cells.written(scope)) yield { kind: 'state', ...cell };
     if (withLeases) {
-      this.damage.checkTask(taskId);
+      this.checkTask(taskId);
       const taskIds = taskId === undefined ? this.tasks.keys() : [taskId];
       for (const each of taskIds) yield { kind: 'lease', taskId: each, tag: '' };
     }
     if (withJob) yield { kind: 'job', taskId: 0, tag: '' };
   }
-}
 
-// The rows of a job that cannot be read. The rest of the job stays usable: a damaged row must affect only its own key.
-//
-// A cell with a damaged row is not "not started" but unknown, so reading it, or an aggregate that includes it, throws.
-// A task with a damaged row cannot be claimed, since its epoch could be reused. If rows are missing, it is unknown
-// which ones, so the whole job is unreadable.
-
-export class JobDamage {
-  readonly #cells: DamagedRows['cells'];
-  readonly #tasks: ReadonlyMap<number, SynclineError>;
-  #whole: SynclineError | undefined;
-
-  constructor(rows: DamagedRows | undefined) {
-    this.#cells = rows?.cells ?? [];
-    this.#tasks = new Map(rows?.tasks.map(({ taskId, error }) => [taskId, error]));
-  }
-
-  /**
-   * J3  A job that lacks acknowledged rows is `corrupt`. This is detected by comparing its rows with the totals in its
-   * head. If there are damaged rows, the totals are not compared: those rows are reported individually.
-   */
-  checkSums(
-    { row, head }: Pick<JobRows, 'row' | 'head'>,
-    found: { readonly versions: number; readonly epochs: number },
-  ): void {
-    const { versions, epochs } = head.counts;
-    if (this.#cells.length > 0 || this.#tasks.size > 0) return;
-    if (versions === found.versions && epochs === found.epochs) return;
-    this.#whole = new SynclineError(
-      'corrupt',
-      `job "${row.jobId}" lacks changes that were stored: its rows add up to ${found.versions} versions and ` +
-        `${found.epochs} epochs, not to ${versions} and ${epochs}. The disk probably damaged the log of the store. ` +
-        'Restore the data directory from a backup, or delete the job.',
-      { details: { jobId: row.jobId } },
-    );
-  }
-
+  /** Throws `corrupt` if rows are missing. */
   checkWhole(): void {
-    if (this.#whole) throw this.#whole;
+    if (this.#missingRows) throw this.#missingRows;
   }
 
-  checkScope(scope: Scope): void {
+  /** Throws `corrupt` if a cell of the scope cannot be read. */
+  checkCells(scope: Scope): void {
     this.checkWhole();
-    for (const { taskId, tag, error } of this.#cells) {
+    for (const { taskId, tag, error } of this.#damage?.cells ?? []) {
       const isTask = scope.taskId === undefined || scope.taskId === taskId;
       if (isTask && (scope.tag === undefined || tag === undefined || scope.tag === tag))
         throw error;
     }
   }
 
-  /** Throws `corrupt` if the row of the task is damaged; if `taskId` is undefined, the row of any task. */
+  /** Throws `corrupt` if the row of the task cannot be read; if `taskId` is undefined, that of any task. */
   checkTask(taskId: number | undefined): void {
     this.checkWhole();
-    const [first] = this.#tasks.values();
-    const error = taskId === undefined ? first : this.#tasks.get(taskId);
-    if (error) throw error;
+    for (const damaged of this.#damage?.tasks ?? [])
+      if (taskId === undefined || taskId === damaged.taskId) throw damaged.error;
   }
 }
 
-// Finds the newest change of a job that is outside retention: because of the number or size of the changes after it, or
-// because of its age.
-//
-// Marks record revision, bytes and time at regular intervals, so a few hundred of them cover 100,000 changes. The
-// newest change also counts as a mark, so that an idle job ages out completely. Marks are not stored: after a restart,
-// all older changes count as written at the time of the job's last change.
-
-export interface RetentionOptions {
-  readonly revisionsMax: number;
-  readonly ageMs: number;
-  readonly bytesMax: number;
+/** The cells of a job that was read, and the totals of all its rows. */
+export function countRows({ row, tasks, cells }: JobRows) {
+  const all = new JobCells(row);
+  let versions = 0;
+  let epochs = 0;
+  for (const { taskId, epoch, state } of tasks) {
+    all.setLost(taskId, state === 'lost');
+    epochs += epoch;
+  }
+  for (const cell of cells) {
+    all.set(cell, cell.status, cell.progress);
+    versions += cell.version;
+  }
+  return { cells: all, counts: Object.assign(all.recount(), { versions, epochs }) };
 }
 
-interface Mark {
-  readonly revision: number;
-  readonly timestampMs: number;
-  /** Total size of all records up to this one, since the job was loaded. */
-  readonly bytes: number;
-}
-
-const MARKS_PER_RETENTION = 256;
-
-export class RetentionMarks {
-  readonly #options: RetentionOptions;
-  readonly #everyRevisions: number;
-  readonly #everyBytes: number;
-  readonly #marks: Mark[] = [];
-  #newest: Mark;
-
-  constructor(
-    options: RetentionOptions,
-    head: { readonly revision: number; readonly timestampMs: number },
-  ) {
-    this.#options = options;
-    this.#everyRevisions = Math.max(1, Math.floor(options.revisionsMax / MARKS_PER_RETENTION));
-    this.#everyBytes = options.bytesMax / MARKS_PER_RETENTION;
-    this.#newest = { revision: head.revision, timestampMs: head.timestampMs, bytes: 0 };
-    this.#marks.push(this.#newest);
-  }
-
-  /** Call it after each commit. */
-  note(revision: number, timestampMs: number, bytes: number): void {
-    this.#newest = { revision, timestampMs, bytes: this.#newest.bytes + bytes };
-    const mark = this.#marks.at(-1);
-    const isDue =
-      mark === undefined ||
-      revision >= mark.revision + this.#everyRevisions ||
-      this.#newest.bytes >= mark.bytes + this.#everyBytes;
-    if (isDue) this.#marks.push(this.#newest);
-  }
-
-  /** Changes up to this revision may be removed if they have been replaced. */
-  outside(revision: number, nowMs: number): number {
-    let outside = Math.max(0, revision - this.#options.revisionsMax);
-    let index = 0;
-    for (const mark of this.#marks) {
-      const isOutside = this.#isOutside(mark, nowMs);
-      if (!isOutside && mark.revision > outside) break;
-      outside = Math.max(outside, isOutside ? mark.revision : 0);
-      index += 1;
-    }
-    // Keep the newest mark that is outside: the next call needs it.
-    if (index > 1) this.#marks.splice(0, index - 1);
-    return this.#isOutside(this.#newest, nowMs) ? this.#newest.revision : outside;
-  }
-
-  #isOutside({ timestampMs, bytes }: Mark, nowMs: number): boolean {
-    const { ageMs, bytesMax } = this.#options;
-    return timestampMs <= nowMs - ageMs || bytes <= this.#newest.bytes - bytesMax;
-  }
+/** J3  A job that lacks acknowledged rows is `corrupt`: they do not add up to the totals in its head. */
+function missingRows(
+  { row: { jobId }, head: { counts } }: JobRows,
+  { versions, epochs }: CellCounts,
+): SynclineError | undefined {
+  if (counts.versions === versions && counts.epochs === epochs) return undefined;
+  return new SynclineError(
+    'corrupt',
+    `job "${jobId}" lacks changes that were stored: its rows add up to ${versions} versions and ${epochs} epochs, ` +
+      `not to ${counts.versions} and ${counts.epochs}. The disk probably damaged the log of the store. ` +
+      'Restore the data directory from a backup, or delete the job.',
+    { details: { jobId } },
+  );
 }

@@ -6,7 +6,7 @@
 import { SynclineError } from '@syncline/kernel';
 import { type CheckedJobQuery, checkScope, isSummaryWanted } from '../checks/input.js';
 import { checkTaskId } from '../checks/values.js';
-import { noSuchJob } from '../core/refusals.js';
+import { hasCode, noSuchJob } from '../core/refusals.js';
 import { jobInfoOf, leaseOf } from '../core/rows.js';
 import type { JobInfo, JobList, JobSummary, Scope, TaskLease } from '../job.js';
 import { defaultState } from '../job.js';
@@ -17,17 +17,17 @@ import { type Cell, type CellsSummary, cellName, progressOf } from './cell-count
 import type { JobFilter } from './changes.js';
 import { decodeStoredState } from './changes.js';
 import type { EncodedPage, JobProgress, StoreReads } from './checked-job-store.js';
-import type { Commits } from './commits.js';
-import type { EngineParts } from './job-cache.js';
+import type { EngineParts } from './commits.js';
 import type { JobFeedView } from './job-feed.js';
 import type { JobMirror } from './job-mirror.js';
-import type { CellRef, JobHead, StoreView } from './store-adapter.js';
+import type { CellRef, StoreView } from './store-adapter.js';
 import { ViewSlots } from './view-slots.js';
 
 type Signal = AbortSignal | undefined;
+/** State messages by revision. */
+type States = ReadonlyMap<number, Uint8Array | undefined>;
 
 export interface JobReadsDeps extends EngineParts {
-  readonly commits: Commits;
   begin(signal: Signal): void;
 }
 
@@ -66,43 +66,40 @@ export class JobReads implements StoreReads {
   getState(jobId: string, { taskId, tag }: Required<Scope>, signal: Signal) {
     return this.ofJob(jobId, signal, async (job) => {
       checkTaskId(taskId, job.row.numTasks);
-      const { found, states } = await this.#states(job, () => {
+      return this.#fromStates(job, () => {
         const revision = job.latestRevision('state', taskId, tag);
-        return { found: revision, cells: revision === 0 ? [] : [{ taskId, tag, revision }] };
+        const cells = revision === 0 ? [] : [{ taskId, tag, revision }];
+        return { cells, answer: (states) => states.get(revision) };
       });
-      return states.get(found);
     });
   }
 
-  progress(jobId: string, scope: Scope, signal: Signal): Promise<JobProgress> {
-    return this.ofJob(jobId, signal, (job) =>
-      this.#progress(job, checkScope(scope, job.row.numTasks)),
-    );
-  }
-
-  async #progress(job: JobMirror, scope: Scope): Promise<JobProgress> {
-    job.damage.checkScope(scope);
-    const { jobId } = job.row;
-    const { found, states } = await this.#states(job, () => {
-      const { row, head } = job;
-      const summary = job.cells.summary(scope, head.counts.all(row));
-      const places = namedCells(job, [summary, ...summary.tags]);
-      const info = jobInfoOf(row, head);
-      return { found: { summary, places, info, lost: lostOf(job) }, cells: [...places.values()] };
+  progress(jobId: string, asked: Scope, signal: Signal): Promise<JobProgress> {
+    return this.ofJob(jobId, signal, async (job) => {
+      const scope = checkScope(asked, job.row.numTasks);
+      job.checkCells(scope);
+      return this.#fromStates(job, () => {
+        const summary = job.cells.summary(scope);
+        const places = namedCells(job, [summary, ...summary.tags]);
+        const info = jobInfoOf(job.row, job.head);
+        const lost = lostOf(job);
+        const answer = (states: States): JobProgress => {
+          const stateOf = ({ taskId, tag }: Cell): StoredState => {
+            const bytes = states.get(places.get(cellName(taskId, tag))?.revision ?? 0);
+            return bytes ? decodeStoredState(bytes, jobId) : defaultState(jobId, taskId, tag);
+          };
+          return { job: info, progress: progressOf(info.revision, summary, stateOf), lost };
+        };
+        return { cells: [...places.values()], answer };
+      });
     });
-    const { summary, places, info, lost } = found;
-    const stateOf = ({ taskId, tag }: Cell): StoredState => {
-      const bytes = states.get(places.get(cellName(taskId, tag))?.revision ?? 0);
-      return bytes ? decodeStoredState(bytes, jobId) : defaultState(jobId, taskId, tag);
-    };
-    return { job: info, progress: progressOf(info.revision, summary, stateOf), lost };
   }
 
   listStates(jobId: string, scope: Scope, page: PageBounds, signal: Signal): Promise<EncodedPage> {
     return this.ofJob(jobId, signal, async (job) => {
       const { numTasks, incarnation } = job.row;
       const filter = { scope: checkScope(scope, numTasks), withLeases: false, withJob: false };
-      return readPage(await this.view(job, filter, signal), incarnation, page);
+      return readPage(await this.view(job.row, filter, signal), incarnation, page);
     });
   }
 
@@ -128,24 +125,23 @@ export class JobReads implements StoreReads {
    * while the view is open. Subscribers also wait while a shared store is unreachable.
    */
   async view(
-    job: JobMirror,
+    { jobId, incarnation }: Pick<JobInfo, 'jobId' | 'incarnation'>,
     filter: JobFilter,
     signal: Signal,
     isSubscriber = false,
   ): Promise<JobFeedView> {
     const { jobs } = this.#deps;
-    const { jobId } = job.row;
     const slot = await this.#slots.take(signal);
-    let pinned: JobMirror | undefined;
+    let job: JobMirror | undefined;
     const release = () => {
       slot.giveBack();
-      if (!pinned) return;
-      pinned.pins -= 1;
-      jobs.changed(pinned); // it may be evicted now
+      if (!job) return;
+      job.pins -= 1;
+      jobs.changed(job); // it may be evicted now
     };
     try {
-      ({ job: pinned } = await jobs.pin(jobId));
-      if (pinned !== job) throw noSuchJob(jobId);
+      ({ job } = await jobs.pin(jobId));
+      if (job?.row.incarnation !== incarnation) throw noSuchJob(jobId);
       const view = await this.#open(job, filter, { signal, isSubscriber });
       let isOpen = true;
       return {
@@ -153,7 +149,9 @@ export class JobReads implements StoreReads {
         compactedTo: view.compactedTo,
         latest: (after) => view.latest(after),
         changes: (after) => view.changes(after),
-        onWanted: (letGo) => slot.onWanted(letGo),
+        onWanted: (letGo) => {
+          slot.letGo = letGo;
+        },
         close() {
           if (!isOpen) return;
           isOpen = false;
@@ -175,7 +173,7 @@ export class JobReads implements StoreReads {
     const { adapter, clock, commits } = this.#deps;
     for (;;) {
       try {
-        job.damage.checkWhole();
+        job.checkWhole();
         await adapter.whenReadable?.();
         const view = await commits.whenInSync(() => {
           if (job.isDeleted) throw noSuchJob(job.row.jobId);
@@ -191,7 +189,7 @@ export class JobReads implements StoreReads {
         }
       } catch (thrown) {
         const canWait = isSubscriber || !adapter.shared;
-        if (!isUnavailable(thrown) || !canWait || signal?.aborted) throw thrown;
+        if (!hasCode(thrown, 'unavailable') || !canWait || signal?.aborted) throw thrown;
         if (adapter.shared) await clock.sleep(VIEW_RETRY_MS, signal);
       }
     }
@@ -227,11 +225,11 @@ export class JobReads implements StoreReads {
     }
   }
 
-  /** Reads the states of the cells that `ask` returns. Calls `ask` again if one was replaced before it was read. */
-  async #states<T>(
+  /** Answers from the states of the cells that `ask` names. Asks again if one was replaced before it was read. */
+  async #fromStates<T>(
     job: JobMirror,
-    ask: () => { readonly found: T; readonly cells: readonly CellRef[] },
-  ): Promise<{ readonly found: T; readonly states: ReadonlyMap<number, Uint8Array> }> {
+    ask: () => { readonly cells: readonly CellRef[]; answer(states: States): T },
+  ): Promise<T> {
     const { adapter, commits } = this.#deps;
     for (let attempt = 0; ; attempt += 1) {
       try {
@@ -240,20 +238,16 @@ export class JobReads implements StoreReads {
         const read = () => {
           if (job.isDeleted) throw noSuchJob(job.row.jobId);
           const asked = ask();
-          return { ...asked, answer: adapter.readStates(job, asked.cells) };
+          return { ...asked, found: adapter.readStates(job, asked.cells) };
         };
-        const { found, cells, answer } = attempt === 0 ? read() : await commits.whenInSync(read);
-        const list = answer instanceof Promise ? await answer : answer;
-        const states = new Map<number, Uint8Array>();
-        for (const [at, { revision }] of cells.entries()) {
-          const bytes = list[at];
-          if (bytes) states.set(revision, bytes);
-        }
-        const missing = cells.find(({ revision }) => !states.has(revision));
-        if (!missing) return { found, states };
+        const { cells, found, answer } = attempt === 0 ? read() : await commits.whenInSync(read);
+        const list = found instanceof Promise ? await found : found;
+        const states = new Map(cells.map(({ revision }, at) => [revision, list[at]]));
+        const missing = cells.find(({ revision }) => !states.get(revision));
+        if (!missing) return answer(states);
         if (attempt > (adapter.shared ? CATCH_UP_ATTEMPTS : 0)) throw missingChange(job, missing);
       } catch (thrown) {
-        if (!isUnavailable(thrown) || attempt > 1) throw thrown;
+        if (!hasCode(thrown, 'unavailable') || attempt > 1) throw thrown;
       }
       await commits.catchUp(job);
     }
@@ -342,14 +336,10 @@ export function lostOf(job: Pick<JobMirror, 'cells' | 'tasks'>): readonly TaskLe
     .map((task) => leaseOf(task, 0));
 }
 
-export function summaryOf({
-  row,
-  head,
-}: Readonly<{ row: JobMirror['row']; head: JobHead }>): JobSummary {
+export function summaryOf({ row, head }: Pick<JobMirror, 'row' | 'head'>): JobSummary {
   const all = head.counts.all(row);
   const { lostTasks } = head.counts;
-  const job = jobInfoOf(row, head);
-  return { job, cells: all.toCounts(), percent: all.percent(), lostTasks };
+  return { job: jobInfoOf(row, head), cells: all.toCounts(), percent: all.percent(), lostTasks };
 }
 
 function summaryBytes({ job: { jobId, expectedTags, labels } }: JobSummary): number {
@@ -368,8 +358,4 @@ function missingChange(job: JobMirror, { taskId, tag, revision }: CellRef): Sync
       'missing. The disk probably lost it. Restore the data from a backup, or delete the job.',
     { details: { jobId, revision } },
   );
-}
-
-function isUnavailable(thrown: unknown): boolean {
-  return thrown instanceof SynclineError && thrown.code === 'unavailable';
 }

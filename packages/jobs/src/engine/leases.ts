@@ -10,15 +10,10 @@
 import { SynclineError, type Timer } from '@syncline/kernel';
 import { decideLost } from '../core/decide-lease.js';
 import { jobsLimits } from '../limits.js';
-import type { Commits } from './commits.js';
-import type { EngineParts, PinnedJob } from './job-cache.js';
+import type { EngineParts } from './commits.js';
 import { LeaseWatch } from './lease-watch.js';
 import type { CommitBatch, StagedJob } from './staged-job.js';
 import type { LeaseRef, StoreStart } from './store-adapter.js';
-
-export interface LeasesDeps extends EngineParts {
-  readonly commits: () => Commits;
-}
 
 /** Approximate size that a lost lease adds to a commit. */
 const LEASE_BYTES = 512;
@@ -26,8 +21,8 @@ const LEASE_BYTES = 512;
 const POLL_MS = 300;
 
 export class Leases {
-  readonly #deps: LeasesDeps;
-  readonly #watch: LeaseWatch;
+  readonly #deps: EngineParts;
+  readonly watch: LeaseWatch;
   /** By incarnation and task. */
   readonly #waiting = new Map<string, LeaseRef>();
   /** Leases being declared lost by a commit in flight: memory still shows them as held. */
@@ -36,41 +31,33 @@ export class Leases {
   #poll: Timer | undefined;
   #isClosed = false;
 
-  constructor(deps: LeasesDeps, start: StoreStart) {
+  constructor(deps: EngineParts, start: StoreStart) {
     this.#deps = deps;
-    this.#watch = new LeaseWatch({
+    this.watch = new LeaseWatch({
       clock: deps.clock,
       // If the job is not in memory, this is checked again once it has been loaded.
       hasUnfinished: ({ jobId, taskId }) =>
         deps.jobs.peek(jobId)?.cells.hasUnfinished(taskId) ?? true,
       onOverdue: (lease) => this.#add(lease),
     });
-    for (const { ttlMs, ...lease } of start.heldLeases) this.#watch.watch(lease, ttlMs);
-    if (deps.adapter.shared) this.#planPoll();
+    for (const { ttlMs, ...lease } of start.heldLeases) this.watch.watch(lease, ttlMs);
+    this.#planPoll();
   }
 
+  /** Call it after each commit. */
   follow({ row, tasks, writers, isRowChanged, isDeleted }: StagedJob): void {
     const { jobId, incarnation } = row;
     if (this.#deps.adapter.shared) return;
     if (isDeleted) {
-      this.#watch.forgetJob(incarnation);
+      this.watch.forgetJob(incarnation);
       return;
     }
     for (const { taskId, epoch, state, ttlMs } of tasks.values()) {
-      if (state === 'held') this.#watch.watch({ jobId, incarnation, taskId, epoch }, ttlMs);
-      else this.#watch.forget(incarnation, taskId);
+      if (state === 'held') this.watch.watch({ jobId, incarnation, taskId, epoch }, ttlMs);
+      else this.watch.forget(incarnation, taskId);
     }
-    for (const taskId of writers) this.#watch.extend(incarnation, taskId);
-    if (isRowChanged) this.#watch.recheck(incarnation);
-  }
-
-  extend(incarnation: string, taskId: number): void {
-    this.#watch.extend(incarnation, taskId);
-  }
-
-  /** For a job whose rows cannot be read. */
-  forgetJob(incarnation: string): void {
-    this.#watch.forgetJob(incarnation);
+    for (const taskId of writers) this.watch.extend(incarnation, taskId);
+    if (isRowChanged) this.watch.recheck(incarnation);
   }
 
   isBeingLost(incarnation: string, taskId: number): boolean {
@@ -80,25 +67,23 @@ export class Leases {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#poll?.cancel();
-    this.#watch.close();
+    this.watch.close();
     await this.#running;
   }
 
   #planPoll(): void {
     const { clock, adapter } = this.#deps;
-    if (this.#isClosed) return;
-    this.#poll = clock.setTimer(
-      POLL_MS,
-      () => {
-        void (adapter.shared?.overdue() ?? Promise.resolve([]))
-          .then((leases) => {
-            for (const lease of leases) this.#add(lease);
-          })
-          .catch((thrown: unknown) => this.#warn(thrown))
-          .finally(() => this.#planPoll());
-      },
-      { unref: true },
-    );
+    const { shared } = adapter;
+    if (!shared || this.#isClosed) return;
+    const poll = async () => {
+      try {
+        for (const lease of await shared.overdue()) this.#add(lease);
+      } catch (thrown) {
+        this.#warn(thrown);
+      }
+      this.#planPoll();
+    };
+    this.#poll = clock.setTimer(POLL_MS, () => void poll(), { unref: true });
   }
 
   /** Queues an expired lease. The same lease may be reported repeatedly. */
@@ -109,57 +94,52 @@ export class Leases {
   }
 
   async #run(): Promise<void> {
+    const { jobs } = this.#deps;
     await Promise.resolve(); // first collect all leases reported in this turn
     while (this.#waiting.size > 0 && !this.#isClosed) {
-      const pinned = new Map<string, PinnedJob>();
-      try {
-        const leases = await this.#take(pinned);
-        await Promise.all(Array.from(leases, ([jobId, list]) => this.#commit(jobId, list)));
-      } catch (thrown) {
-        this.#warn(thrown);
+      const stored: Promise<void>[] = [];
+      const failures: unknown[] = [];
+      const failed = (thrown: unknown) => void failures.push(thrown);
+      for (const [jobId, leases] of this.#take()) {
+        if (jobs.isOverfull) await Promise.all(stored); // lets go of the earlier jobs
+        const pinned = await jobs.pin(jobId).catch(failed);
+        if (!pinned) continue; // a job that cannot be read must not block the others
+        const unpin = () => {
+          if (pinned.job) pinned.job.pins -= 1;
+        };
+        stored.push(this.#declare(jobId, leases).catch(failed).finally(unpin));
       }
-      for (const { job } of pinned.values()) if (job) job.pins -= 1;
+      await Promise.all(stored);
+      if (failures.length > 0) this.#warn(failures[0]);
     }
     this.#waiting.clear();
     this.#running = undefined;
   }
 
-  /** The next leases by job. Each job is pinned; jobs for which there is no memory wait for the next round. */
-  async #take(pinned: Map<string, PinnedJob>): Promise<ReadonlyMap<string, LeaseRef[]>> {
-    const { jobs } = this.#deps;
+  /** The next leases by job. */
+  #take(): ReadonlyMap<string, readonly LeaseRef[]> {
     const byJob = new Map<string, LeaseRef[]>();
-    let count = 0;
-    for (const [name, lease] of this.#waiting) {
-      const { jobId } = lease;
-      if (count === jobsLimits.commitWritesMax.value) break;
-      if (!pinned.has(jobId) && pinned.size > 0 && jobs.isOverfull) break;
+    for (const [name, lease] of [...this.#waiting].slice(0, jobsLimits.commitWritesMax.value)) {
       this.#waiting.delete(name);
-      try {
-        if (!pinned.has(jobId)) pinned.set(jobId, jobs.pinNow(jobId) ?? (await jobs.pin(jobId)));
-      } catch (thrown) {
-        this.#warn(thrown); // a job that cannot be read must not block the others
-        continue;
-      }
-      const leases = byJob.get(jobId) ?? [];
+      const leases = byJob.get(lease.jobId) ?? [];
+      byJob.set(lease.jobId, leases);
       leases.push(lease);
-      byJob.set(jobId, leases);
-      count += 1;
     }
     return byJob;
   }
 
-  async #commit(jobId: string, leases: readonly LeaseRef[]): Promise<void> {
+  async #declare(jobId: string, leases: readonly LeaseRef[]): Promise<void> {
+    const { commits, logger, metrics } = this.#deps;
     const overdue = leases.map(({ taskId }) => taskId);
-    const bytes = leases.length * LEASE_BYTES;
+    const options = { overdue, bytes: leases.length * LEASE_BYTES, isOwn: true };
+    const decide = (batch: CommitBatch, staged: StagedJob | undefined) =>
+      this.#declareLost(batch, staged, leases);
     try {
-      const lost = await this.#deps
-        .commits()
-        .run(jobId, (batch, staged) => this.#declareLost(batch, staged, leases), {
-          overdue,
-          bytes,
-          isOwn: true,
-        });
-      for (const { lease, revision } of lost) this.#reportLost(lease, revision);
+      for (const { lease, revision } of await commits.run(jobId, decide, options)) {
+        const { taskId, epoch } = lease;
+        logger.warn('🟡 a task lost its lease', { jobId, taskId, epoch, revision });
+        metrics.add('syncline_jobs_leases_lost_total');
+      }
     } finally {
       for (const lease of leases) this.#inFlight.delete(nameOf(lease));
     }
@@ -173,7 +153,7 @@ export class Leases {
       const { incarnation, taskId, epoch } = lease;
       const isOverdue = adapter.shared
         ? batch.rows.isOverdue?.(taskId)
-        : this.#watch.isOverdue(incarnation, taskId);
+        : this.watch.isOverdue(incarnation, taskId);
       if (!isOverdue || staged?.row.incarnation !== incarnation) continue;
       if (staged.writers.has(taskId) || !staged.job.cells.hasUnfinished(taskId)) continue;
       try {
@@ -189,12 +169,6 @@ export class Leases {
       }
     }
     return lost;
-  }
-
-  #reportLost({ jobId, taskId, epoch }: LeaseRef, revision: number): void {
-    const { logger, metrics } = this.#deps;
-    logger.warn('🟡 a task lost its lease', { jobId, taskId, epoch, revision });
-    metrics.add('syncline_jobs_leases_lost_total');
   }
 
   #warn(thrown: unknown): void {

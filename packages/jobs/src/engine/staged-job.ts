@@ -2,17 +2,8 @@
 // writes in the same commit see it. When the commit has resolved, `apply` makes the changes to the job; if it fails,
 // they are discarded.
 import type { Durability } from '@syncline/kernel';
-import type {
-  Applied,
-  CellRow,
-  DecidedChange,
-  HeadRow,
-  JobRow,
-  JobRows,
-  TaskRow,
-  WrittenTags,
-} from '../core/rows.js';
-import { type CellCounts, cellName, progressUnits } from './cell-counts.js';
+import type * as core from '../core/rows.js';
+import { cellName, progressUnits } from './cell-counts.js';
 import {
   type ChangeSubject,
   jobChange,
@@ -22,68 +13,47 @@ import {
 } from './changes.js';
 import type { JobCache } from './job-cache.js';
 import type { JobMirror } from './job-mirror.js';
-import type {
-  CellCommit,
-  Commit,
-  CommitRows,
-  JobCommit,
-  JobHead,
-  RemovedChange,
-} from './store-adapter.js';
+import type * as port from './store-adapter.js';
 
 /**
  * What a commit changes in one job. A change at or below `compactedTo` that is replaced is removed in the same commit:
  * compaction will not visit it again.
  */
-export class StagedJob implements JobCommit, WrittenTags {
+export class StagedJob implements port.JobCommit, core.WrittenTags {
   readonly job: JobMirror;
+  readonly #stored: port.CommitRows;
   readonly isNew: boolean;
   handle: unknown;
-  row: JobRow;
+  row: core.JobRow;
   isRowChanged = false;
   isDeleted = false;
-  compactedTo: number;
-  readonly tasks = new Map<number, TaskRow>();
-  readonly cells = new Map<string, CellCommit>();
+  readonly head: { -readonly [Name in keyof port.JobHead]: port.JobHead[Name] };
+  readonly tasks = new Map<number, core.TaskRow>();
+  readonly cells = new Map<string, port.CellCommit>();
   readonly changes: StoredChange[] = [];
-  readonly removed: RemovedChange[] = [];
+  readonly removed: port.RemovedChange[] = [];
   readonly writers = new Set<number>();
   readonly #newTags = new Set<string>();
-  /** Tasks whose first write is in this commit. */
-  readonly #newTasks = new Set<number>();
-  readonly #counts: CellCounts;
-  #revision: number;
-  #timestampMs: number;
 
-  constructor(job: JobMirror, isNew: boolean) {
+  constructor(job: JobMirror, stored: port.CommitRows, isNew: boolean) {
     this.job = job;
+    this.#stored = stored;
     this.isNew = isNew;
     this.handle = job.handle;
     this.row = job.row;
-    this.compactedTo = job.head.compactedTo;
-    this.#counts = job.head.counts.clone();
-    this.#revision = job.head.revision;
-    this.#timestampMs = job.head.timestampMs;
+    this.head = { ...job.head, counts: job.head.counts.clone() };
   }
 
-  get kind(): JobCommit['kind'] {
+  get kind(): port.JobCommit['kind'] {
     if (this.isDeleted) return 'delete';
     return this.isNew ? 'create' : 'change';
   }
 
-  get head(): JobHead & HeadRow {
-    return {
-      revision: this.#revision,
-      timestampMs: this.#timestampMs,
-      compactedTo: this.compactedTo,
-      logRecords: this.job.head.logRecords + this.changes.length - this.removed.length,
-      counts: this.#counts,
-      statesCount: this.#counts.total,
-    };
-  }
-
-  get rows(): JobRows & { readonly tags: WrittenTags } {
-    return { job: this.row, head: this.head, tags: this };
+  /** What the core needs to decide. */
+  get rows(): core.JobRows & { readonly tags: core.WrittenTags } {
+    const { revision, timestampMs, counts } = this.head;
+    const head = { revision, timestampMs, statesCount: counts.total };
+    return { job: this.row, head, tags: this };
   }
 
   get size(): number {
@@ -97,66 +67,84 @@ export class StagedJob implements JobCommit, WrittenTags {
   /** Whether there is something to store. A job created and deleted in the same commit is not stored at all. */
   get hasChanged(): boolean {
     if (this.isDeleted) return !this.isNew;
-    return this.changes.length > 0 || this.compactedTo !== this.job.head.compactedTo;
+    return this.changes.length > 0 || this.head.compactedTo !== this.job.head.compactedTo;
   }
 
-  taskOf(taskId: number): TaskRow | undefined {
-    this.job.damage.checkTask(taskId);
+  taskOf(taskId: number): core.TaskRow | undefined {
+    this.job.checkTask(taskId);
     return this.tasks.get(taskId) ?? this.job.tasks.get(taskId);
   }
 
-  cellOf(taskId: number, tag: string): CellRow | undefined {
-    return this.cells.get(cellName(taskId, tag))?.row;
+  cellOf(taskId: number, tag: string): core.CellRow | undefined {
+    const staged = this.cells.get(cellName(taskId, tag));
+    if (staged || this.job.latestRevision('state', taskId, tag) === 0) return staged?.row;
+    return this.#stored.cell(this.job, taskId, tag);
+  }
+
+  /** The State message of a written cell. */
+  stateOf(taskId: number, tag: string): Uint8Array {
+    const revision = this.cells.get(cellName(taskId, tag))?.row.revision;
+    const staged = this.changes.find((change) => change.revision === revision);
+    return staged?.bytes ?? this.#stored.state(this.job, taskId, tag);
   }
 
   latestRevision({ kind, taskId, tag }: ChangeSubject): number {
     if (kind === 'job') return this.row.metadataRevision;
-    const staged = kind === 'state' ? this.cellOf(taskId, tag) : this.tasks.get(taskId);
+    const cell = this.cells.get(cellName(taskId, tag));
+    const staged = kind === 'state' ? cell?.row : this.tasks.get(taskId);
     return staged?.revision ?? this.job.latestRevision(kind, taskId, tag);
   }
 
   /** Stages the rows and changes of a decision, and the cell that it writes. */
   stage(
-    applied: Applied & { readonly job?: JobRow; readonly task?: TaskRow | undefined },
-    cell?: CellCommit,
+    applied: core.Applied & {
+      readonly job?: core.JobRow;
+      readonly task?: core.TaskRow | undefined;
+    },
+    cell?: port.CellCommit,
   ): void {
     if (applied.job) this.#putRow(applied.job);
     if (applied.task) this.#putTask(applied.task);
     if (cell) this.#putCell(cell);
     this.changes.push(...applied.changes.map(storedChangeOf));
-    this.#revision = applied.head.revision;
-    this.#timestampMs = applied.head.timestampMs;
+    this.head.revision = applied.head.revision;
+    this.head.timestampMs = applied.head.timestampMs;
+    this.head.logRecords += applied.changes.length;
+  }
+
+  /** Removes a change that was replaced. */
+  remove(change: port.RemovedChange): void {
+    this.removed.push(change);
+    this.head.logRecords -= 1;
   }
 
   /** Updates the job in memory. Call it once the commit is stored. */
   apply(): void {
-    const { job, row } = this;
+    const { job, row, head } = this;
     job.handle = this.handle;
     for (const { taskId, tag, row: cell } of this.cells.values())
       job.cells.set({ taskId, tag, revision: cell.revision }, cell.status, cell.progress);
     for (const task of this.tasks.values()) job.setTask(task);
     if (this.isRowChanged) job.cells.setExpectedTags(row.expectedTags);
     job.row = row;
-    job.head = this.head;
+    job.head = head;
     job.isDeleted = this.isDeleted;
     const bytes = this.changes.reduce((sum, change) => sum + change.bytes.length, 0);
-    job.retention.note(this.#revision, this.#timestampMs, bytes);
+    job.retention.note(head.revision, head.timestampMs, bytes);
   }
 
-  #putCell(cell: CellCommit): void {
+  #putCell(cell: port.CellCommit): void {
     const { taskId, tag, row } = cell;
     const key = cellName(taskId, tag);
-    const counts = this.#counts;
+    const { counts } = this.head;
     const before = this.cells.get(key)?.row ?? this.job.cells.cellAt(taskId, tag);
     if (before) {
       counts.add(before.status, progressUnits(before.status, before.progress), -1);
       this.#replaced({ kind: 'state', revision: before.revision, taskId, tag });
     } else {
       if (this.row.expectedTags.includes(tag)) counts.expectedWritten += 1;
-      if (!this.job.cells.hasWritten(taskId) && !this.#newTasks.has(taskId)) {
-        counts.silentTasks -= 1;
-        this.#newTasks.add(taskId);
-      }
+      const isSilent = !this.job.cells.hasWritten(taskId) && !this.writers.has(taskId);
+      if (isSilent) counts.silentTasks -= 1;
       if (!this.has(tag)) this.#newTags.add(tag);
     }
     counts.add(row.status, progressUnits(row.status, row.progress));
@@ -165,16 +153,17 @@ export class StagedJob implements JobCommit, WrittenTags {
     this.writers.add(taskId);
   }
 
-  #putTask(task: TaskRow): void {
+  #putTask(task: core.TaskRow): void {
     const { taskId } = task;
+    const { counts } = this.head;
     const before = this.taskOf(taskId);
-    this.#counts.lostTasks += Number(task.state === 'lost') - Number(before?.state === 'lost');
-    this.#counts.epochs += task.epoch - (before?.epoch ?? 0);
+    counts.lostTasks += Number(task.state === 'lost') - Number(before?.state === 'lost');
+    counts.epochs += task.epoch - (before?.epoch ?? 0);
     if (before) this.#replaced({ kind: 'lease', revision: before.revision, taskId, tag: '' });
     this.tasks.set(taskId, task);
   }
 
-  #putRow(row: JobRow): void {
+  #putRow(row: core.JobRow): void {
     this.#replaced({ kind: 'job', revision: this.row.metadataRevision, taskId: 0, tag: '' });
     this.row = row;
     this.isRowChanged = true;
@@ -184,16 +173,16 @@ export class StagedJob implements JobCommit, WrittenTags {
       const isFirst = this.job.cells.revisionOf(taskId, tag) === 0;
       if (isFirst && row.expectedTags.includes(tag)) expectedWritten += 1;
     }
-    this.#counts.expectedWritten = expectedWritten;
+    this.head.counts.expectedWritten = expectedWritten;
   }
 
-  #replaced(change: RemovedChange): void {
-    if (change.revision > 0 && change.revision <= this.compactedTo) this.removed.push(change);
+  #replaced(change: port.RemovedChange): void {
+    if (change.revision > 0 && change.revision <= this.head.compactedTo) this.remove(change);
   }
 }
 
 /** Encodes a change. This is the only place where that happens. */
-function storedChangeOf(change: DecidedChange): StoredChange {
+function storedChangeOf(change: core.DecidedChange): StoredChange {
   switch (change.kind) {
     case 'state':
       return stateChange(change.state);
@@ -216,18 +205,20 @@ export class JobNotLoaded extends Error {
 export class CommitBatch {
   /** In the order in which they were first used. A job that is deleted and recreated appears twice. */
   readonly jobs: StagedJob[] = [];
-  readonly rows: CommitRows;
+  readonly rows: port.CommitRows;
   readonly #cache: JobCache;
+  readonly #jobsCount: number;
   readonly #byJobId = new Map<string, StagedJob>();
   #durability: Durability = 'buffered';
 
-  constructor(rows: CommitRows, cache: JobCache) {
+  constructor(rows: port.CommitRows, cache: JobCache, jobsCount: number) {
     this.rows = rows;
     this.#cache = cache;
+    this.#jobsCount = rows.jobsCount ?? jobsCount;
   }
 
   get jobsCount(): number {
-    let count = this.rows.jobsCount;
+    let count = this.#jobsCount;
     for (const { isNew, isDeleted } of this.jobs) count += Number(isNew) - Number(isDeleted);
     return count;
   }
@@ -248,14 +239,14 @@ export class CommitBatch {
   }
 
   add(job: JobMirror, isNew = false): StagedJob {
-    const staged = new StagedJob(job, isNew);
+    const staged = new StagedJob(job, this.rows, isNew);
     job.pins += 1;
     this.jobs.push(staged);
     this.#byJobId.set(job.row.jobId, staged);
     return staged;
   }
 
-  toCommit(): Commit | undefined {
+  toCommit(): port.Commit | undefined {
     const jobs = this.jobs.filter(({ hasChanged }) => hasChanged);
     return jobs.length === 0 ? undefined : { jobs, durability: this.#durability };
   }

@@ -27,27 +27,22 @@ import type { CellCounts } from './cell-counts.js';
 import type { ChangeKind, ChangeSubject, JobFilter, StoredChange } from './changes.js';
 
 /** Updated with every change of a job. */
-export interface JobHead {
-  readonly revision: number;
+export type JobHead = Readonly<{
+  revision: number;
   /** Timestamp of the last change; the next one is never lower. */
-  readonly timestampMs: number;
+  timestampMs: number;
   /** Changes up to here are stored only if they are the latest of their key. */
-  readonly compactedTo: number;
+  compactedTo: number;
   /** Number of stored changes. */
-  readonly logRecords: number;
-  readonly counts: CellCounts;
-}
+  logRecords: number;
+  counts: CellCounts;
+}>;
+
+/** A change of a cell. */
+export type CellRef = Readonly<{ taskId: number; tag: string; revision: number }>;
 
 /** A cell as the engine keeps it in memory: everything but its message, payload and event ids. */
-export interface CellPlace {
-  readonly taskId: number;
-  readonly tag: string;
-  readonly version: number;
-  readonly revision: number;
-  readonly status: number;
-  /** 0 if the write had none. */
-  readonly progress: number;
-}
+export type CellPlace = CellRef & Pick<CellRow, 'version' | 'status' | 'progress'>;
 
 /** A consistent read of all rows of a job, except its changes. */
 export interface JobRows<Handle = unknown> {
@@ -61,21 +56,15 @@ export interface JobRows<Handle = unknown> {
   readonly damage?: DamagedRows;
 }
 
-export interface DamagedRows {
+export type DamagedRows = Readonly<{
   /** `tag` is undefined if the name of the tag is damaged too. */
-  readonly cells: readonly Readonly<{
-    taskId: number;
-    tag: string | undefined;
-    error: SynclineError;
-  }>[];
-  readonly tasks: readonly Readonly<{ taskId: number; error: SynclineError }>[];
-}
+  cells: readonly Readonly<{ taskId: number; tag: string | undefined; error: SynclineError }>[];
+  tasks: readonly Readonly<{ taskId: number; error: SynclineError }>[];
+}>;
 
 /** A job that the engine holds in memory, as an adapter sees it. */
-export interface MirroredJob<Handle = unknown> {
-  readonly row: JobRow;
-  readonly head: JobHead;
-  readonly handle: Handle;
+export interface MirroredJob<Handle = unknown>
+  extends Pick<JobRows<Handle>, 'row' | 'head' | 'handle'> {
   /** The revision of the latest committed change of this subject; 0 if there is none. Throws `corrupt`. */
   latestRevision(kind: ChangeKind, taskId: number, tag: string): number;
   /** The changed cells, leases and metadata that match a filter, in no particular order. Throws `corrupt`. */
@@ -101,42 +90,34 @@ export interface JobCommit<Handle = unknown> {
   readonly writers: ReadonlySet<number>;
 }
 
-export interface CellCommit {
-  readonly taskId: number;
-  readonly tag: string;
-  readonly row: CellRow;
-}
+export type CellCommit = Readonly<{ taskId: number; tag: string; row: CellRow }>;
 
 export type RemovedChange = ChangeSubject & Readonly<{ revision: number }>;
 
-export interface Commit<Handle = unknown> {
-  readonly jobs: readonly JobCommit<Handle>[];
+export type Commit<Handle = unknown> = Readonly<{
+  jobs: readonly JobCommit<Handle>[];
   /** `synced` if any write in it requires that. */
-  readonly durability: Durability;
-}
+  durability: Durability;
+}>;
 
 /** A cell that `decide` will read, and whether it may need the state too. */
 export type WantedCell = Readonly<{ taskId: number; tag: string; withState: boolean }>;
 
 /** What the engine is about to write, so that a shared adapter can lock the job and read the rows in advance. */
-export interface CommitRequest {
-  readonly jobId: string;
+export type CommitRequest = Readonly<{
+  jobId: string;
   /** The job as the engine has it in memory; undefined if it is not loaded. */
-  readonly known: MirroredJob | undefined;
-  readonly cells: readonly WantedCell[];
+  known: MirroredJob | undefined;
+  cells: readonly WantedCell[];
   /** Tasks for which `isOverdue` will be called. */
-  readonly overdue: readonly number[];
-}
+  overdue: readonly number[];
+}>;
 
 /** What happened to a job since the engine last saw it. */
 export type Since<Handle = unknown> =
-  | Readonly<{
-      kind: 'changes';
-      /** All changes after `known.head.revision`, ascending. */
-      changes: readonly StoredChange[];
-      compactedTo: number;
-      logRecords: number;
-    }>
+  /** All changes after `known.head.revision`, ascending. */
+  | (Readonly<{ kind: 'changes'; changes: readonly StoredChange[] }> &
+      Pick<JobHead, 'compactedTo' | 'logRecords'>)
   /**
    * The whole job, or undefined if it does not exist. Returned if the engine has not loaded the job, if it was
    * recreated, or if changes that the engine has not seen were removed.
@@ -145,8 +126,8 @@ export type Since<Handle = unknown> =
 
 /** The rows as seen inside the transaction. */
 export interface CommitRows<Handle = unknown> {
-  /** Number of jobs in the store. Read when a job may be created. */
-  readonly jobsCount: number;
+  /** Shared adapters only: the number of jobs in the store, if one may be created. */
+  readonly jobsCount?: number;
   /** Shared adapters only. */
   readonly since?: Since<Handle>;
   /** The row of a written cell. Throws `corrupt`. */
@@ -160,6 +141,8 @@ export interface CommitRows<Handle = unknown> {
 /** Returns undefined if there is nothing to store. */
 export type Decide<Handle = unknown> = (rows: CommitRows<Handle>) => Commit<Handle> | undefined;
 
+export type ChangePages = AsyncIterable<readonly StoredChange[]>;
+
 /**
  * A consistent view of the changes of a job that match a filter. Reads are in order of revision, end at `revision` and
  * are returned in pages of bounded size.
@@ -169,46 +152,34 @@ export interface StoreView {
   /** Changes up to here may be missing from `changes`, never from `latest`. */
   readonly compactedTo: number;
   /** The latest change of each key, each lease and the metadata, if it is after `after`. */
-  latest(after: number): AsyncIterable<readonly StoredChange[]>;
+  latest(after: number): ChangePages;
   /** All changes after `after`, which is at least `compactedTo`. On damage, calls `onDamaged` or throws `corrupt`. */
-  changes(
-    after: number,
-    onDamaged?: (revision: number) => void,
-  ): AsyncIterable<readonly StoredChange[]>;
+  changes(after: number, onDamaged?: (revision: number) => void): ChangePages;
   close(): void;
 }
 
 /** Jobs whose ids start with `prefix` and sort after `after`. */
 export type JobRange = Readonly<{ prefix: string; after: string }>;
 
-export type ListedJob =
-  | Readonly<{ row: JobRow; head: JobHead }>
-  /** A job whose metadata cannot be read. */
-  | Readonly<{ damagedJobId: string }>;
+/** A job, or the id of a job whose metadata cannot be read. */
+export type ListedJob = Pick<JobRows, 'row' | 'head'> | Readonly<{ damagedJobId: string }>;
 
-/** A change of a cell. */
-export interface CellRef {
-  readonly taskId: number;
-  readonly tag: string;
-  readonly revision: number;
-}
-
-export interface LeaseRef {
-  readonly jobId: string;
-  readonly incarnation: string;
-  readonly taskId: number;
-  readonly epoch: number;
-}
+export type LeaseRef = Readonly<{
+  jobId: string;
+  incarnation: string;
+  taskId: number;
+  epoch: number;
+}>;
 
 /** What an adapter finds at startup. */
-export interface StoreStart {
-  readonly jobsCount: number;
-  readonly logRecords: number;
+export type StoreStart = Readonly<{
+  jobsCount: number;
+  logRecords: number;
   /** Part of every cursor unless 0. Raised when revisions that a cursor may contain may have been lost. */
-  readonly generation: number;
+  generation: number;
   /** Exclusive adapters: leases that were held. Each gets a full TTL. */
-  readonly heldLeases: readonly (LeaseRef & { readonly ttlMs: number })[];
-}
+  heldLeases: readonly (LeaseRef & { readonly ttlMs: number })[];
+}>;
 
 /** What the engine provides to an adapter. */
 export interface AdapterHost {
@@ -233,11 +204,8 @@ export interface SharedStore<Handle = unknown> {
   overdue(): Promise<readonly LeaseRef[]>;
 }
 
-export interface AdapterStatus {
-  readonly storage?: StorageHealth;
-  /** Number of deleted jobs whose rows are still being removed. */
-  readonly deletions?: number;
-}
+/** `deletions` is the number of deleted jobs whose rows are still being removed. */
+export type AdapterStatus = Readonly<{ storage?: StorageHealth; deletions?: number }>;
 
 /** What the engine needs in addition to an adapter. */
 export interface EngineDeps {
@@ -246,6 +214,8 @@ export interface EngineDeps {
   readonly logger: Logger;
   readonly metrics: JobsMetrics;
 }
+
+type MaybePromise<T> = T | Promise<T>;
 
 export interface StoreAdapter<Handle = unknown> {
   readonly capabilities: StoreCapabilities;
@@ -266,9 +236,9 @@ export interface StoreAdapter<Handle = unknown> {
   readStates(
     job: MirroredJob<Handle>,
     cells: readonly CellRef[],
-  ): readonly (Uint8Array | undefined)[] | Promise<readonly (Uint8Array | undefined)[]>;
+  ): MaybePromise<readonly (Uint8Array | undefined)[]>;
   /** For an exclusive adapter, called while no commit is in flight; the view must be taken before this returns. */
-  openView(job: MirroredJob<Handle>, filter: JobFilter): StoreView | Promise<StoreView>;
+  openView(job: MirroredJob<Handle>, filter: JobFilter): MaybePromise<StoreView>;
   /** In order of id. */
   listJobs(range: JobRange): AsyncIterable<readonly ListedJob[]>;
   /** Removes a job whose rows are `corrupt`, and returns its incarnation if known. Undefined if it does not exist. */

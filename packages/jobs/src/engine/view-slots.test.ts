@@ -62,11 +62,11 @@ describe('slots for views', () => {
     const asked: string[] = [];
     for (const name of ['busy', 'stalled', 'stalled too']) {
       const slot = await slots.take();
-      slot.onWanted(() => {
+      slot.letGo = () => {
         asked.push(name);
         if (name !== 'busy') slot.giveBack();
         return name !== 'busy';
-      });
+      };
     }
     expect(timers.pending).toBe(0);
     const waiting = slots.take();

@@ -7,14 +7,10 @@ import { abortedError, assert, type Clock, kernelLimits, type Timer } from '@syn
 import type { JobsMetrics } from '../metrics-list.js';
 
 export interface ViewSlot {
-  /** `letGo` is called while others wait. It returns whether the slot will be given back now. */
-  onWanted(letGo: () => boolean): void;
+  /** Called while others wait. Returns whether the slot will be given back now. */
+  letGo?: () => boolean;
   /** Call it exactly once. */
   giveBack(): void;
-}
-
-interface Taken {
-  letGo?: () => boolean;
 }
 
 export interface ViewSlotsDeps {
@@ -26,10 +22,9 @@ export class ViewSlots {
   readonly #deps: ViewSlotsDeps;
   readonly #slotsMax: number;
   /** Oldest first. */
-  readonly #taken = new Set<Taken>();
+  readonly #taken = new Set<ViewSlot>();
   readonly #waiting = new Set<() => void>();
   readonly #onFree: (() => void)[] = [];
-  #takenCount = 0;
   #askTimer: Timer | undefined;
 
   constructor(deps: ViewSlotsDeps, slotsMax: number) {
@@ -38,42 +33,12 @@ export class ViewSlots {
   }
 
   get takenCount(): number {
-    return this.#takenCount;
+    return this.#taken.size;
   }
 
   async take(signal?: AbortSignal): Promise<ViewSlot> {
     if (signal?.aborted) throw abortedError('waiting for a view of the store', signal);
-    if (this.#takenCount < this.#slotsMax) this.#takenCount += 1;
-    else await this.#waitForSlot(signal);
-    const taken: Taken = {};
-    this.#taken.add(taken);
-    this.#report();
-    return {
-      onWanted: (letGo) => {
-        taken.letGo = letGo;
-      },
-      giveBack: () => {
-        assert(this.#taken.delete(taken), 'a slot is given back once');
-        this.#giveBack();
-      },
-    };
-  }
-
-  /** Resolves when no slot is taken and no one is waiting for one. */
-  async free(): Promise<void> {
-    if (this.#takenCount > 0) await new Promise<void>((resolve) => this.#onFree.push(resolve));
-  }
-
-  /** A slot that is passed on stays counted, so that no one else can take it in between. */
-  #giveBack(): void {
-    const [next] = this.#waiting;
-    if (next) next();
-    else this.#takenCount -= 1;
-    this.#report();
-    if (this.#takenCount === 0) for (const resolve of this.#onFree.splice(0)) resolve();
-  }
-
-  #waitForSlot(signal: AbortSignal | undefined): Promise<void> {
+    if (this.#taken.size < this.#slotsMax) return this.#take();
     return new Promise((resolve, reject) => {
       const leave = () => {
         this.#waiting.delete(wake);
@@ -84,7 +49,7 @@ export class ViewSlots {
       };
       const wake = () => {
         leave();
-        resolve();
+        resolve(this.#take()); // at once, so that no one else can take it in between
       };
       const giveUp = () => {
         leave();
@@ -96,24 +61,37 @@ export class ViewSlots {
     });
   }
 
+  /** Resolves when no slot is taken and no one is waiting for one. */
+  async free(): Promise<void> {
+    if (this.#taken.size > 0) await new Promise<void>((resolve) => this.#onFree.push(resolve));
+  }
+
+  #take(): ViewSlot {
+    const report = () => this.#deps.metrics.set('syncline_jobs_open_snapshots', this.#taken.size);
+    const slot: ViewSlot = {
+      giveBack: () => {
+        assert(this.#taken.delete(slot), 'a slot is given back once');
+        const [next] = this.#waiting;
+        next?.();
+        report();
+        if (this.#taken.size === 0) for (const resolve of this.#onFree.splice(0)) resolve();
+      },
+    };
+    this.#taken.add(slot);
+    report();
+    return slot;
+  }
+
+  /** Asks holders until one slot per waiter is released. The slots are given back asynchronously. */
   #askLater(): Timer {
     const { value: stallMs } = kernelLimits.feedViewStallMs;
     return this.#deps.clock.setTimer(stallMs, () => {
       this.#askTimer = this.#askLater();
-      this.#ask();
+      let missing = this.#waiting.size;
+      for (const slot of [...this.#taken]) {
+        if (missing === 0) return;
+        if (slot.letGo?.()) missing -= 1;
+      }
     });
-  }
-
-  /** Asks holders until one slot per waiter is released. The slots are given back asynchronously. */
-  #ask(): void {
-    let missing = this.#waiting.size;
-    for (const { letGo } of [...this.#taken]) {
-      if (missing === 0) return;
-      if (letGo?.()) missing -= 1;
-    }
-  }
-
-  #report(): void {
-    this.#deps.metrics.set('syncline_jobs_open_snapshots', this.#takenCount);
   }
 }

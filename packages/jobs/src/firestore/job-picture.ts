@@ -133,7 +133,7 @@ export class JobPicture {
       const bytes = this.state(taskId, tag);
       return bytes ? decodeStoredState(bytes, jobId) : defaultState(jobId, taskId, tag);
     };
-    const summary = this.cells.summary(scope, head.counts.all(row));
+    const summary = this.cells.summary(scope);
     const progress = progressOf(head.revision, summary, stateOf);
     return { job: this.info, progress, lost: lostOf(this) };
   }

@@ -63,7 +63,7 @@ export class JobFold {
 
   progress(): Progress {
     const { jobId } = this.#job;
-    const summary = this.#cells.summary(this.#scope, this.#cells.recount().all(this.#job));
+    const summary = this.#cells.summary(this.#scope);
     return progressOf(
       this.#revision,
       summary,

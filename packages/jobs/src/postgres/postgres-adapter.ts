@@ -13,39 +13,19 @@ import {
   openJobStore,
   withSystemDeps,
 } from '../engine/job-engine.js';
-import type {
-  AdapterHost,
-  CellRef,
-  CommitRequest,
-  Decide,
-  EngineDeps,
-  JobRange,
-  JobRows,
-  LeaseRef,
-  ListedJob,
-  MirroredJob,
-  SharedStore,
-  Since,
-  StoreAdapter,
-  StoreStart,
-  StoreView,
-} from '../engine/store-adapter.js';
+import type * as port from '../engine/store-adapter.js';
+import type { EngineDeps } from '../engine/store-adapter.js';
 import type { StoreCapabilities } from '../job-store.js';
 import { ALL_CAPABILITIES } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
 import { isOvertaken, PostgresPool, type PostgresSession } from './postgres-client.js';
 import {
   CHANGE_COLUMNS,
-  type ChangeColumns,
-  changeOf,
-  FIND_JOB,
-  headOf,
-  JOB_COLUMNS,
-  type JobColumns,
-  jobRowOf,
+  findJobs,
   loadRows,
   readCommitRows,
   readSince,
+  type StoredJob,
   writeCommit,
 } from './postgres-commit.js';
 import { migrate } from './postgres-schema.js';
@@ -55,14 +35,14 @@ interface PostgresAdapterDeps extends EngineDeps {
   readonly pool: PostgresPool;
 }
 
-type Job = MirroredJob<number>;
+type Job = port.MirroredJob<number>;
 
 const WRITES = 'READ WRITE';
 const READS = 'ISOLATION LEVEL REPEATABLE READ READ ONLY';
 /** Number of rows fetched at a time; states can be large. */
 const PAGE_ROWS = 250;
 
-class PostgresAdapter implements StoreAdapter<number>, SharedStore<number> {
+class PostgresAdapter implements port.StoreAdapter<number>, port.SharedStore<number> {
   readonly capabilities: StoreCapabilities = ALL_CAPABILITIES;
   readonly compacts = true;
   readonly shared = this;
@@ -75,41 +55,31 @@ class PostgresAdapter implements StoreAdapter<number>, SharedStore<number> {
     this.#schema = schema;
   }
 
-  async start(host: AdapterHost): Promise<StoreStart> {
+  async start(host: port.AdapterHost): Promise<port.StoreStart> {
     const { pool } = this.#deps;
-    const session = await pool.connect();
-    try {
-      await session.run('BEGIN');
-      await migrate(session, this.#schema);
-      await session.run('COMMIT');
-      pool.release(session);
-    } catch (thrown) {
-      await pool.rollback(session, thrown);
-      throw thrown;
-    }
+    await pool.transaction(WRITES, (session) => migrate(session, this.#schema));
     this.#watch = new PostgresWatch({ ...this.#deps, host }, this.#schema);
     await this.#watch.start();
-    const [found] = await this.#read((reading) =>
-      reading.rows<{ jobs: number; records: number }>(
-        'SELECT count(*) AS jobs, coalesce(sum(log_records), 0)::bigint AS records FROM jobs WHERE NOT is_deleted',
-      ),
+    const totals =
+      'SELECT count(*) AS jobs, coalesce(sum(log_records), 0)::bigint AS records FROM jobs WHERE NOT is_deleted';
+    const [found] = await this.#read((session) =>
+      session.rows<{ jobs: number; records: number }>(totals),
     );
-    return {
-      jobsCount: found?.jobs ?? 0,
-      logRecords: found?.records ?? 0,
-      generation: 0,
-      heldLeases: [],
-    };
+    const { jobs: jobsCount = 0, records: logRecords = 0 } = found ?? {};
+    return { jobsCount, logRecords, generation: 0, heldLeases: [] };
   }
 
-  loadJob(jobId: string): Promise<JobRows<number> | undefined> {
+  loadJob(jobId: string): Promise<port.JobRows<number> | undefined> {
     return this.#read(async (session) => {
-      const [job] = await session.rows<JobColumns>(FIND_JOB, [jobId]);
+      const [job] = await findJobs(session, 'job_id = $1', [jobId]);
       return job && loadRows(session, job);
     });
   }
 
-  async commit(requests: readonly CommitRequest[], decide: Decide<number>): Promise<void> {
+  async commit(
+    requests: readonly port.CommitRequest[],
+    decide: port.Decide<number>,
+  ): Promise<void> {
     for (let attempt = 1; ; attempt += 1) {
       try {
         for (const request of requests) await this.#commit(request, decide);
@@ -120,7 +90,7 @@ class PostgresAdapter implements StoreAdapter<number>, SharedStore<number> {
     }
   }
 
-  #commit(request: CommitRequest, decide: Decide<number>): Promise<void> {
+  #commit(request: port.CommitRequest, decide: port.Decide<number>): Promise<void> {
     return this.#deps.pool.transaction(WRITES, async (session) => {
       const rows = await readCommitRows(session, request, this.#watch?.floor);
       const commit = decide(rows);
@@ -137,10 +107,10 @@ class PostgresAdapter implements StoreAdapter<number>, SharedStore<number> {
     });
   }
 
-  changesAfter(job: Job): Promise<Since<number>> {
-    return this.#read(async (session): Promise<Since<number>> => {
-      const [found] = await session.rows<JobColumns>(FIND_JOB, [job.row.jobId]);
-      return found ? readSince(session, found, job) : { kind: 'rows', rows: undefined };
+  changesAfter(job: Job): Promise<port.Since<number>> {
+    return this.#read(async (session) => {
+      const [found] = await findJobs(session, 'job_id = $1', [job.row.jobId]);
+      return readSince(session, found, job);
     });
   }
 
@@ -158,34 +128,27 @@ class PostgresAdapter implements StoreAdapter<number>, SharedStore<number> {
     return count > 0;
   }
 
-  overdue(): Promise<readonly LeaseRef[]> {
+  overdue(): Promise<readonly port.LeaseRef[]> {
     return this.#watch?.overdue() ?? Promise.resolve([]);
   }
 
-  async readStates(
-    job: Job,
-    cells: readonly CellRef[],
-  ): Promise<readonly (Uint8Array | undefined)[]> {
+  async readStates({ handle }: Job, cells: readonly port.CellRef[]) {
     if (cells.length === 0) return [];
-    const rows = await this.#read((session) =>
-      session.rows<{ revision: number; message: Uint8Array }>(
-        'SELECT revision, message FROM changes WHERE job_no = $1 AND revision = ANY($2)',
-        [job.handle, cells.map(({ revision }) => revision)],
-      ),
+    const query = `SELECT ${CHANGE_COLUMNS} FROM changes c WHERE job_no = $1 AND revision = ANY($2)`;
+    const revisions = cells.map(({ revision }) => revision);
+    const found = await this.#read((session) =>
+      session.rows<StoredChange>(query, [handle, revisions]),
     );
-    const messages = new Map(rows.map(({ revision, message }) => [revision, message]));
-    return cells.map(({ revision }) => messages.get(revision));
+    const states = new Map(found.map(({ revision, bytes }) => [revision, bytes]));
+    return revisions.map((revision) => states.get(revision));
   }
 
-  async openView(job: Job, filter: JobFilter): Promise<StoreView> {
+  async openView(job: Job, filter: JobFilter): Promise<port.StoreView> {
     const { pool } = this.#deps;
     const session = await pool.connect();
     try {
       await session.begin(READS);
-      const [found] = await session.rows<JobColumns>(
-        `SELECT ${JOB_COLUMNS} FROM jobs WHERE job_no = $1 AND NOT is_deleted`,
-        [job.handle],
-      );
+      const [found] = await findJobs(session, 'job_no = $1', [job.handle]);
       if (!found) throw noSuchJob(job.row.jobId);
       return viewOf(session, found, filter, () => void pool.rollback(session));
     } catch (thrown) {
@@ -194,20 +157,15 @@ class PostgresAdapter implements StoreAdapter<number>, SharedStore<number> {
     }
   }
 
-  async *listJobs({ prefix, after }: JobRange): AsyncGenerator<readonly ListedJob[]> {
+  async *listJobs({ prefix, after }: port.JobRange): AsyncGenerator<readonly port.ListedJob[]> {
     let last = after;
     for (;;) {
-      const rows = await this.#read((session) =>
-        session.rows<JobColumns>(
-          `SELECT ${JOB_COLUMNS} FROM jobs WHERE NOT is_deleted AND starts_with(job_id, $1) AND job_id > $2
-           ORDER BY job_id LIMIT ${PAGE_ROWS}`,
-          [prefix, last],
-        ),
-      );
-      yield rows.map((job) => ({ row: jobRowOf(job), head: headOf(job) }));
-      const end = rows.at(-1);
-      if (!end || rows.length < PAGE_ROWS) return;
-      last = end.metadata.jobId;
+      const page = `starts_with(job_id, $1) AND job_id > $2 ORDER BY job_id LIMIT ${PAGE_ROWS}`;
+      const jobs = await this.#read((session) => findJobs(session, page, [prefix, last]));
+      yield jobs;
+      const end = jobs.at(-1);
+      if (!end || jobs.length < PAGE_ROWS) return;
+      last = end.row.jobId;
     }
   }
 
@@ -237,32 +195,26 @@ const CHANGES = `SELECT ${CHANGE_COLUMNS} FROM changes c WHERE job_no = $1 AND r
 
 function viewOf(
   session: PostgresSession,
-  job: JobColumns,
+  { handle, head }: StoredJob,
   { scope, withLeases, withJob }: JobFilter,
   close: () => void,
-): StoreView {
+): port.StoreView {
   let cursors = 0;
   async function* pages(query: string, after: number): AsyncGenerator<readonly StoredChange[]> {
     cursors += 1;
     const cursor = `pages_${cursors}`;
-    const values = [
-      job.job_no,
-      after,
-      scope.taskId ?? null,
-      scope.tag ?? null,
-      withLeases,
-      withJob,
-    ];
+    const { taskId = null, tag = null } = scope;
+    const values = [handle, after, taskId, tag, withLeases, withJob];
     await session.rows(`DECLARE ${cursor} NO SCROLL CURSOR FOR ${query}`, values);
     for (;;) {
-      const rows = await session.rows<ChangeColumns>(`FETCH ${PAGE_ROWS} FROM ${cursor}`);
-      if (rows.length > 0) yield rows.map(changeOf);
-      if (rows.length < PAGE_ROWS) return;
+      const page = await session.rows<StoredChange>(`FETCH ${PAGE_ROWS} FROM ${cursor}`);
+      if (page.length > 0) yield page;
+      if (page.length < PAGE_ROWS) return;
     }
   }
   return {
-    revision: job.revision,
-    compactedTo: job.compacted_to,
+    revision: head.revision,
+    compactedTo: head.compactedTo,
     latest: (after) => pages(LATEST, after),
     changes: (after) => pages(CHANGES, after),
     close,

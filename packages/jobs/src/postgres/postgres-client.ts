@@ -87,10 +87,6 @@ export class PostgresPool {
     }
   }
 
-  release({ client }: PostgresSession, isBroken = false): void {
-    client.release(isBroken);
-  }
-
   /** If `run` throws, nothing is stored and the error is rethrown. */
   async transaction<T>(mode: string, run: (session: PostgresSession) => Promise<T>): Promise<T> {
     const session = await this.connect();
@@ -98,7 +94,7 @@ export class PostgresPool {
       await session.begin(mode);
       const result = await run(session);
       await session.run('COMMIT', 'unknown');
-      this.release(session);
+      session.client.release();
       return result;
     } catch (thrown) {
       await this.rollback(session, thrown);
@@ -111,9 +107,9 @@ export class PostgresPool {
     const isLost = reason instanceof SynclineError && reason.code === 'unavailable';
     try {
       if (!isLost) await session.run('ROLLBACK');
-      this.release(session, isLost);
+      session.client.release(isLost);
     } catch {
-      this.release(session, true);
+      session.client.release(true);
     }
   }
 
@@ -154,10 +150,7 @@ export function overtaken(cause?: unknown): SynclineError {
   return new SynclineError(
     'unavailable',
     'other writers of the job kept the PostgreSQL transaction from committing. Try again.',
-    {
-      details: { reason: 'contention' },
-      cause,
-    },
+    { details: { reason: 'contention' }, cause },
   );
 }
 

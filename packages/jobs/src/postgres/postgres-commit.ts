@@ -1,115 +1,83 @@
 // One commit to PostgreSQL: reads the rows that a decision needs while holding the job's lock, and writes the result.
 import type { CellRow, JobRow } from '../core/rows.js';
 import { CellCounts, cellName } from '../engine/cell-counts.js';
-import type { ChangeKind, StoredChange } from '../engine/changes.js';
-import type {
-  Commit,
-  CommitRequest,
-  CommitRows,
-  JobCommit,
-  JobHead,
-  JobRows,
-  MirroredJob,
-  Since,
-} from '../engine/store-adapter.js';
+import type { StoredChange } from '../engine/changes.js';
+import type * as port from '../engine/store-adapter.js';
 import { overtaken, type PostgresSession } from './postgres-client.js';
 import { OVERDUE } from './postgres-watch.js';
 
-export interface JobColumns {
-  readonly job_no: number;
+/** The columns of a StoredChange, from `changes c`. */
+export const CHANGE_COLUMNS =
+  'c.revision, c.kind, c.task_id AS "taskId", c.tag, c.timestamp_ms AS "timestampMs", c.message AS bytes';
+
+export type StoredJob = Pick<port.JobRows<number>, 'row' | 'head' | 'handle'>;
+
+type JobColumns = port.JobHead & {
+  readonly handle: number;
   readonly metadata: Omit<JobRow, 'metadataRevision'>;
-  readonly metadata_revision: number;
-  readonly revision: number;
-  readonly timestamp_ms: number;
-  readonly compacted_to: number;
-  readonly log_records: number;
-  readonly counts: Partial<CellCounts>;
+  readonly metadataRevision: number;
+};
+
+/** `condition` follows `WHERE NOT is_deleted AND`. */
+export async function findJobs(
+  session: PostgresSession,
+  condition: string,
+  values: readonly unknown[],
+): Promise<readonly StoredJob[]> {
+  const found = await session.rows<JobColumns>(
+    `SELECT job_no AS handle, metadata, metadata_revision AS "metadataRevision", revision, timestamp_ms AS "timestampMs",
+       compacted_to AS "compactedTo", log_records AS "logRecords", counts FROM jobs WHERE NOT is_deleted AND ${condition}`,
+    values,
+  );
+  return found.map(({ handle, metadata, metadataRevision, ...head }) => ({
+    handle,
+    row: { ...metadata, metadataRevision },
+    head: { ...head, counts: Object.assign(new CellCounts(0), head.counts) },
+  }));
 }
-
-export const JOB_COLUMNS =
-  'job_no, metadata, metadata_revision, revision, timestamp_ms, compacted_to, log_records, counts';
-
-export interface ChangeColumns {
-  readonly revision: number;
-  readonly kind: ChangeKind;
-  readonly task_id: number;
-  readonly tag: string;
-  readonly timestamp_ms: number;
-  readonly message: Uint8Array;
-}
-
-export const CHANGE_COLUMNS = 'c.revision, c.kind, c.task_id, c.tag, c.timestamp_ms, c.message';
-
-const TASK_COLUMNS = 'task_id AS "taskId", epoch, state, ttl_ms AS "ttlMs", holder, revision';
-
-export interface CellColumns extends CellRow {
-  readonly taskId: number;
-  readonly tag: string;
-}
-
-export function jobRowOf({ metadata, metadata_revision }: JobColumns): JobRow {
-  return { ...metadata, metadataRevision: metadata_revision };
-}
-
-export function headOf(columns: JobColumns): JobHead {
-  return {
-    revision: columns.revision,
-    timestampMs: columns.timestamp_ms,
-    compactedTo: columns.compacted_to,
-    logRecords: columns.log_records,
-    counts: Object.assign(new CellCounts(0), columns.counts),
-  };
-}
-
-export function changeOf(columns: ChangeColumns): StoredChange {
-  const { kind, revision, timestamp_ms: timestampMs, task_id: taskId, tag, message } = columns;
-  return { kind, revision, timestampMs, taskId, tag, bytes: message };
-}
-
-export const FIND_JOB = `SELECT ${JOB_COLUMNS} FROM jobs WHERE job_id = $1 AND NOT is_deleted`;
 
 export async function loadRows(
   session: PostgresSession,
-  job: JobColumns,
-): Promise<JobRows<number>> {
-  const { job_no: handle } = job;
-  const tasks = `SELECT ${TASK_COLUMNS} FROM tasks WHERE job_no = $1`;
+  job: StoredJob,
+): Promise<port.JobRows<number>> {
+  const tasks =
+    'SELECT task_id AS "taskId", epoch, state, ttl_ms AS "ttlMs", holder, revision FROM tasks WHERE job_no = $1';
   const cells =
     'SELECT task_id AS "taskId", tag, version, revision, status, progress FROM cells WHERE job_no = $1';
   return {
-    row: jobRowOf(job),
-    head: headOf(job),
-    handle,
-    tasks: await session.rows(tasks, [handle]),
-    cells: await session.rows(cells, [handle]),
+    ...job,
+    tasks: await session.rows(tasks, [job.handle]),
+    cells: await session.rows(cells, [job.handle]),
   };
 }
 
+/** What happened to a job since the engine last saw it. */
 export async function readSince(
   session: PostgresSession,
-  job: JobColumns,
-  known: MirroredJob | undefined,
-): Promise<Since<number>> {
-  const { compacted_to: compactedTo, log_records: logRecords, revision } = job;
+  job: StoredJob | undefined,
+  known: port.MirroredJob | undefined,
+): Promise<port.Since<number>> {
+  if (!job) return { kind: 'rows', rows: undefined };
+  const { compactedTo, logRecords, revision } = job.head;
   const after = known?.head.revision ?? 0;
-  const isSame = known?.row.incarnation === job.metadata.incarnation;
+  const isSame = known?.row.incarnation === job.row.incarnation;
   const hasAll = isSame && after <= revision && (after === revision || after >= compactedTo);
   if (!hasAll) return { kind: 'rows', rows: await loadRows(session, job) };
   if (after === revision) return { kind: 'changes', changes: [], compactedTo, logRecords };
-  const rows = await session.rows<ChangeColumns>(
+  const changes = await session.rows<StoredChange>(
     `SELECT ${CHANGE_COLUMNS} FROM changes c WHERE job_no = $1 AND revision > $2 ORDER BY revision`,
-    [job.job_no, after],
+    [job.handle, after],
   );
-  return { kind: 'changes', changes: rows.map(changeOf), compactedTo, logRecords };
+  return { kind: 'changes', changes, compactedTo, logRecords };
 }
 
 /** Locks the job and reads its rows, and which of the requested leases are overdue. */
 export async function readCommitRows(
   session: PostgresSession,
-  { jobId, known, cells: wanted, overdue: asked }: CommitRequest,
+  { jobId, known, cells: wanted, overdue: asked }: port.CommitRequest,
   floor: string | undefined,
-): Promise<CommitRows<number> & { readonly overdue: ReadonlySet<number> }> {
-  const [job] = await session.rows<JobColumns>(`${FIND_JOB} FOR UPDATE`, [jobId]);
+): Promise<port.CommitRows<number> & { readonly overdue: ReadonlySet<number> }> {
+  const [job] = await findJobs(session, 'job_id = $1 FOR UPDATE', [jobId]);
   const cells = new Map<string, CellRow>();
   const states = new Map<string, Uint8Array>();
   const overdue = new Set<number>();
@@ -118,13 +86,13 @@ export async function readCommitRows(
     const count = 'SELECT count(*) AS count FROM jobs WHERE NOT is_deleted';
     jobsCount = (await session.rows<{ count: number }>(count))[0]?.count ?? 0;
   } else if (wanted.length > 0) {
-    const found = await session.rows<CellColumns & { message: Uint8Array | null }>(
+    const found = await session.rows<CellRow & port.CellPlace & { message: Uint8Array | null }>(
       `SELECT k.task_id AS "taskId", k.tag, version, k.revision, status, progress, recent, c.message
        FROM unnest($2::int[], $3::text[], $4::bool[]) w (task_id, tag, with_state)
        JOIN cells k ON k.job_no = $1 AND k.task_id = w.task_id AND k.tag = w.tag
        LEFT JOIN changes c ON w.with_state AND c.job_no = k.job_no AND c.revision = k.revision`,
       [
-        job.job_no,
+        job.handle,
         wanted.map(({ taskId }) => taskId),
         wanted.map(({ tag }) => tag),
         wanted.map(({ withState }) => withState),
@@ -138,13 +106,13 @@ export async function readCommitRows(
   if (job && asked.length > 0 && floor !== undefined) {
     const found = await session.rows<{ task_id: number }>(
       `SELECT task_id FROM tasks t WHERE job_no = $2 AND task_id = ANY($3::int[]) AND ${OVERDUE} FOR UPDATE`,
-      [floor, job.job_no, asked],
+      [floor, job.handle, asked],
     );
     for (const { task_id } of found) overdue.add(task_id);
   }
   return {
     jobsCount,
-    since: job ? await readSince(session, job, known) : { kind: 'rows', rows: undefined },
+    since: await readSince(session, job, known),
     cell: (_, taskId, tag) => cells.get(cellName(taskId, tag)),
     state: (_, taskId, tag) => states.get(cellName(taskId, tag)) ?? new Uint8Array(),
     isOverdue: (taskId) => overdue.has(taskId),
@@ -154,7 +122,7 @@ export async function readCommitRows(
 
 export async function writeCommit(
   session: PostgresSession,
-  { jobs, durability }: Commit<number>,
+  { jobs, durability }: port.Commit<number>,
   channel: string,
 ): Promise<void> {
   if (durability === 'buffered') await session.run('SET LOCAL synchronous_commit = off');
@@ -174,7 +142,7 @@ export async function writeCommit(
 }
 
 /** Writes all rows of a job in one statement: each extra one would cost a round trip while the job is locked. */
-function writeOf(job: JobCommit<number>, channel: string): [string, readonly unknown[]] {
+function writeOf(job: port.JobCommit<number>, channel: string): [string, readonly unknown[]] {
   const { handle = 0, tasks, cells, changes, removed } = job;
   const values: unknown[] = [handle];
   const parts: string[] = [];
@@ -238,7 +206,7 @@ function writeOf(job: JobCommit<number>, channel: string): [string, readonly unk
   return [`WITH ${parts.join(', ')} ${notify}`, values];
 }
 
-async function insertJob(session: PostgresSession, job: JobCommit<number>): Promise<void> {
+async function insertJob(session: PostgresSession, job: port.JobCommit<number>): Promise<void> {
   const [inserted] = await session.rows<{ job_no: number }>(
     `INSERT INTO jobs (job_id, metadata, metadata_revision, revision, timestamp_ms, compacted_to, log_records, counts)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
@@ -249,7 +217,7 @@ async function insertJob(session: PostgresSession, job: JobCommit<number>): Prom
   job.handle = inserted.job_no;
 }
 
-function headValues({ row, head }: JobCommit<number>): readonly unknown[] {
+function headValues({ row, head }: port.JobCommit<number>): readonly unknown[] {
   const { metadataRevision, ...metadata } = row;
   const { revision, timestampMs, compactedTo, logRecords, counts } = head;
   return [

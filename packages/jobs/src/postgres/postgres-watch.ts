@@ -25,17 +25,14 @@ const RECONNECT = { initialMs: 100, maxMs: 2_000, jitter: 'half' } as const;
 const PAUSE_MS = 1_500;
 const SWEPT_ROWS = 5_000;
 
-interface Listening {
-  readonly session: PostgresSession;
-  isLost: boolean;
-  isWatching: boolean;
-}
-
 export class PostgresWatch {
   readonly #deps: PostgresWatchDeps;
   readonly #schema: string;
   readonly #stop = new AbortController();
-  #listening: Listening | undefined;
+  /** The listening connection. */
+  #session: PostgresSession | undefined;
+  /** Whether it holds the lock. */
+  #isWatching = false;
   #running: Promise<void> | undefined;
   /** No lease counts as renewed before this time, by the database's clock. Undefined if nothing is watched. */
   floor: string | undefined;
@@ -48,7 +45,7 @@ export class PostgresWatch {
 
   /** Throws if the database is unreachable now. A later outage is only reported to the host. */
   async start(): Promise<void> {
-    this.#listening = await this.#listen();
+    this.#session = await this.#listen();
     this.#running = this.#run();
   }
 
@@ -59,9 +56,8 @@ export class PostgresWatch {
 
   /** Expired leases; none if another process watches them. */
   async overdue(): Promise<readonly LeaseRef[]> {
-    const listening = this.#listening;
-    if (!listening?.isWatching || listening.isLost) return [];
-    const rows = await listening.session.rows<{
+    if (!this.#session || !this.#isWatching) return [];
+    const [found] = await this.#session.rows<{
       now_ms: number;
       now: string;
       leases: readonly LeaseRef[];
@@ -72,7 +68,6 @@ export class PostgresWatch {
            WHERE ${OVERDUE} AND NOT j.is_deleted LIMIT $2) l), '[]') AS leases`,
       [this.floor ?? 'infinity', jobsLimits.commitWritesMax.value],
     );
-    const [found] = rows;
     if (!found || !this.#isSteady(found.now_ms)) {
       this.floor = found?.now;
       return [];
@@ -95,10 +90,13 @@ export class PostgresWatch {
     let lostAtMs = 0;
     for (let attempt = 0; !signal.aborted; ) {
       try {
-        this.#listening ??= await this.#listen();
+        this.#session ??= await this.#listen();
         if (attempt > 0) await host.markLive();
         attempt = 0;
-        await this.#follow(this.#listening);
+        while (!signal.aborted) {
+          await this.#poll(this.#session);
+          await clock.sleep(jobsLimits.postgresPollMs.value, signal).catch(() => {});
+        }
       } catch (thrown) {
         if (signal.aborted) break;
         if (attempt === 0) lostAtMs = clock.nowMs();
@@ -113,45 +111,31 @@ export class PostgresWatch {
     this.#end();
   }
 
-  /** Returns when the store is closed, and throws when the connection is lost. */
-  async #follow(listening: Listening): Promise<void> {
-    const { clock } = this.#deps;
-    const { signal } = this.#stop;
-    while (!signal.aborted) {
-      await this.#poll(listening);
-      await clock.sleep(jobsLimits.postgresPollMs.value, signal).catch(() => {});
-    }
-  }
-
-  async #listen(): Promise<Listening> {
+  async #listen(): Promise<PostgresSession> {
     const { pool, host } = this.#deps;
     const session = await pool.connect();
-    const listening: Listening = { session, isLost: false, isWatching: false };
     session.client.on('notification', ({ payload = '' }) => {
       const [jobId = '', revision] = payload.split(' ');
       host.wake(jobId, revision === undefined ? undefined : Number(revision));
     });
     try {
       await session.run(`LISTEN "${this.#schema}"`);
-      return listening;
+      return session;
     } catch (thrown) {
-      pool.release(session, true);
+      session.client.release(true);
       throw thrown;
     }
   }
 
   #end(): void {
-    const listening = this.#listening;
-    if (!listening) return;
-    listening.isLost = true;
-    this.#listening = undefined;
+    this.#session?.client.release(true); // this frees its lock and ends its notifications
+    this.#session = undefined;
+    this.#isWatching = false;
     this.floor = undefined;
-    this.#deps.pool.release(listening.session, true); // this frees its lock and ends its notifications
   }
 
-  async #poll(listening: Listening): Promise<void> {
+  async #poll(session: PostgresSession): Promise<void> {
     const { host } = this.#deps;
-    const { session } = listening;
     const followed = host.followed();
     const found = await session.rows<{ job_id: string; incarnation: string; revision: number }>(
       `SELECT job_id, metadata->>'incarnation' AS incarnation, revision FROM ${this.#table('jobs')}
@@ -164,17 +148,12 @@ export class PostgresWatch {
       if (job?.incarnation !== incarnation) host.wake(jobId);
       else if (job.revision > revision) host.wake(jobId, job.revision);
     }
-    await this.#watch(listening);
-  }
-
-  async #watch(listening: Listening): Promise<void> {
-    const { session } = listening;
-    if (listening.isWatching) return this.#sweep(session);
+    if (this.#isWatching) return this.#sweep(session);
     const [lock] = await session.rows<{ is_mine: boolean }>(
       'SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS is_mine',
       [`syncline watches ${this.#schema}`],
     );
-    listening.isWatching = lock?.is_mine ?? false;
+    this.#isWatching = lock?.is_mine ?? false;
   }
 
   async #sweep(session: PostgresSession): Promise<void> {

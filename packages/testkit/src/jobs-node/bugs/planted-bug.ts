@@ -99,8 +99,8 @@ export const SOURCE_EDITS = {
   'jobs-gap-not-reported': [
     {
       file: 'embedded/embedded-view',
-      find: 'this.compactedTo = deps.job.head.compactedTo;',
-      replace: 'this.compactedTo = 0;',
+      find: 'revision: last, compactedTo,',
+      replace: 'revision: last, compactedTo: 0,',
     },
   ],
   /** A resumed subscription starts one change too late. */
@@ -116,7 +116,7 @@ export const SOURCE_EDITS = {
   'jobs-renewal-ignored': [
     {
       file: WRITES,
-      find: "if (lease.state === 'held') this.#deps.leases.extend(incarnation, taskId);",
+      find: "if (lease.state === 'held') leases.watch.extend(incarnation, taskId);",
       replace: '',
     },
   ],
@@ -132,7 +132,7 @@ export const SOURCE_EDITS = {
   'jobs-start-forgets-leases': [
     {
       file: 'engine/leases',
-      find: 'for (const { ttlMs, ...lease } of start.heldLeases) this.#watch.watch(lease, ttlMs);',
+      find: 'for (const { ttlMs, ...lease } of start.heldLeases) this.watch.watch(lease, ttlMs);',
       replace: '',
     },
   ],
@@ -161,7 +161,7 @@ export const SOURCE_EDITS = {
   /** The cells of a deleted job are not removed. */
   'jobs-delete-leaves-rows': [
     {
-      file: 'embedded/embedded-start',
+      file: 'embedded/deletions',
       find: 'KeyKind.log, KeyKind.cell,',
       replace: 'KeyKind.log,',
     },

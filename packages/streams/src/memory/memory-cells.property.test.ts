@@ -25,8 +25,13 @@ function takeChanges(cells: ReturnType<typeof createCells>): readonly Segment[] 
 function asGroups(epochs: readonly (readonly Segment[])[]): ReadonlyMap<number, StoredGroup> {
   const groups = new Map<number, StoredGroup>();
   for (const [epoch, segments] of epochs.entries()) {
-    for (const { group, bytes, entries } of segments) {
-      const before = groups.get(group) ?? { segments: [], entries: 0 };
+    for (const { group, bytes, entries, holds } of segments) {
+      const none = { segments: [], entries: 0 };
+      if (holds === 'nothing') {
+        groups.delete(group);
+        continue;
+      }
+      const before = (holds === 'changes' ? groups.get(group) : undefined) ?? none;
       const segment = { name: `segment ${group}/${epoch}`, bytes };
       groups.set(group, {
         segments: [...before.segments, segment],

@@ -11,8 +11,8 @@ import { CliProcess } from './cli-process.js';
 import { SetsRawClient } from './sets-raw-client.js';
 
 const SLOW_READS = fileURLToPath(new URL('slow-reads.mjs', import.meta.url));
-/** Files are read in chunks of 256 KiB, each of which takes this long. */
-const CHUNK_MS = 100;
+/** Files are read in chunks of 1 MiB, each of which takes this long. */
+const CHUNK_MS = 800;
 const MEMBERS = 100;
 const MEMBER_BYTES = 60_000;
 const WAIT = { timeout: 60_000, interval: 20 };

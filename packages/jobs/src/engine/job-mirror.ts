@@ -53,7 +53,8 @@ export class JobMirror implements MirroredJob {
     this.handle = rows.handle;
     this.tasks.clear();
     for (const task of rows.tasks) this.tasks.set(task.taskId, task);
-    const { cells, counts } = countRows(rows);
+    // An adapter may return iterators, which can be read once.
+    const { cells, counts } = countRows({ ...rows, tasks: this.tasks.values() });
     this.cells = cells;
     this.retention.note(rows.head.revision, rows.head.timestampMs, 0);
     this.#damage = rows.damage;

@@ -51,6 +51,8 @@ export class FirestoreCalls {
   readonly #inFlight = new Set<Promise<unknown>>();
   /** Calls beyond `concurrencyMax`, in order. */
   readonly #waiting = new Set<() => void>();
+  /** Of the calls that wait for a reply. A set, because a signal takes longer the more listeners it has. */
+  readonly #onClosing = new Set<() => void>();
   readonly #closing = new AbortController();
   #authenticated: Promise<void> | undefined;
   #runningCount = 0;
@@ -59,7 +61,7 @@ export class FirestoreCalls {
   constructor(deps: FirestoreCallsDeps, options: FirestoreCallsOptions) {
     this.#deps = deps;
     this.#options = options;
-    setMaxListeners(0, this.#closing.signal); // one for each call
+    setMaxListeners(0, this.#closing.signal); // one for each transaction waiting to be retried
   }
 
   /** Resolves once the client may be used. After a failure, the next call checks the credentials again. */
@@ -121,6 +123,7 @@ export class FirestoreCalls {
     void Promise.allSettled(this.#inFlight).then(() => quiet.abort());
     await clock.sleep(CLOSE_WAIT_MS, quiet.signal).catch(() => {});
     this.#closing.abort();
+    for (const onStopped of this.#onClosing) onStopped();
     const troubleMs = this.#troubledAtMs + CLIENT_RETRIES_MS - clock.monotonicMs();
     if (troubleMs > 0) clock.setTimer(troubleMs, () => void this.#end(), { unref: true });
     else if (quiet.signal.aborted) await this.#end();
@@ -149,7 +152,7 @@ export class FirestoreCalls {
     const abandoned = new Promise<never>((_, reject) => {
       gaveUp.signal.addEventListener('abort', () => reject(gaveUp.signal.reason));
     });
-    closing.addEventListener('abort', onStopped);
+    this.#onClosing.add(onStopped);
     signal?.addEventListener('abort', onStopped);
     onStopped();
     const running = this.#inTurn(call, gaveUp.signal);
@@ -164,7 +167,7 @@ export class FirestoreCalls {
       throw error.with({ outcome: outcome(), cause: error.cause });
     } finally {
       timer.cancel();
-      closing.removeEventListener('abort', onStopped);
+      this.#onClosing.delete(onStopped);
       signal?.removeEventListener('abort', onStopped);
     }
   }

@@ -31,7 +31,7 @@ import { jobsLimits } from '../limits.js';
 import { checkReconnect, type ReconnectOptions } from '../reconnect.js';
 import { FirestoreCalls } from './firestore-calls.js';
 import { FirestoreWrites } from './firestore-writes.js';
-import { isDeleting, jobDocuments, readJob, readState } from './job-documents.js';
+import { jobDocuments, presentJob, readState } from './job-documents.js';
 import { JobPicture } from './job-picture.js';
 import { JobWatch } from './job-watch.js';
 
@@ -188,7 +188,7 @@ class FirestoreEngine implements LocalEngine, StoreReads {
     try {
       const row = presentJob(document);
       const current = this.#watches.get(document.id)?.current;
-      return current ? summaryOf(current) : row && (await this.#summary(row));
+      return row && (current ? summaryOf(current) : await this.#summary(row));
     } catch (thrown) {
       const isDamaged = thrown instanceof SynclineError && thrown.code === 'corrupt';
       if (isDamaged) return { damagedJobId: document.id };
@@ -247,11 +247,6 @@ class FirestoreEngine implements LocalEngine, StoreReads {
 
 function readingOf(jobId: string): string {
   return `reading job "${jobId}"`;
-}
-
-/** Undefined if the job does not exist or is being deleted. */
-function presentJob(snapshot: DocumentSnapshot | undefined): JobRow | undefined {
-  return snapshot && !isDeleting(snapshot) ? readJob(snapshot)?.row : undefined;
 }
 
 // User options, and the factory.

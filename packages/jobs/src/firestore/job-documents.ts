@@ -192,9 +192,10 @@ export const readJob = reader(JOB, (fields, { revision, timestampMs }, snapshot)
   };
 });
 
-/** The job is deleted, but some of its documents still have to be removed. */
-export function isDeleting(snapshot: DocumentSnapshot): boolean {
-  return snapshot.get('isDeleting') === true;
+/** Undefined if the job does not exist, or is deleted and some of its documents still have to be removed. */
+export function presentJob(snapshot: DocumentSnapshot | undefined): JobRow | undefined {
+  const isDeleting = snapshot?.get('isDeleting') === true;
+  return snapshot && !isDeleting ? readJob(snapshot)?.row : undefined;
 }
 
 function jobFields({ jobId, numTasks, expectedTags, labels, ...row }: JobRow) {
@@ -319,7 +320,7 @@ export async function readRows(
   const snapshots = await transaction.getAll(...wanted, ...(other ? [other] : []));
   const [first, second, third] = snapshots.slice(0, wanted.length);
   const stored = first && readJob(first);
-  const job = first && isDeleting(first) ? undefined : stored?.row;
+  const job = presentJob(first);
   const ofJob = <Row>(found: Written<Row> | undefined) =>
     found?.incarnation === job?.incarnation ? found : undefined;
   const task = ofJob(second && readTask(second));

@@ -72,10 +72,8 @@ export class JobPicture {
 
   /** Infinity if no lease can expire. */
   get shortestTtlMs(): number {
-    let shortest = Number.POSITIVE_INFINITY;
-    for (const task of this.tasks.values())
-      if (mustRenew(task)) shortest = Math.min(shortest, task.ttlMs);
-    return shortest;
+    const held = [...this.tasks.values()].filter(mustRenew);
+    return held.reduce((least, { ttlMs }) => Math.min(least, ttlMs), Number.POSITIVE_INFINITY);
   }
 
   /** Returns the new changes, in order of revision. */

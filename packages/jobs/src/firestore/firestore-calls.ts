@@ -6,16 +6,10 @@
 // rejected, which ends the process. So the first call checks the credentials, and the client is not used before that.
 import { setMaxListeners } from 'node:events';
 import type { Firestore, Transaction } from '@google-cloud/firestore';
-import {
-  abortedError,
-  backoffMs,
-  type Clock,
-  type Logger,
-  type Outcome,
-  type Random,
-  SynclineError,
-} from '@syncline/kernel';
+import { abortedError, backoffMs, type Outcome, SynclineError } from '@syncline/kernel';
+import type { EngineDeps } from '../engine/store-adapter.js';
 import { jobsLimits } from '../limits.js';
+import type { ReconnectOptions } from '../reconnect.js';
 
 /** A transaction takes tens of milliseconds, so after a conflict a retry soon succeeds. */
 const CONTENTION = { attempts: 20, initialMs: 20, maxMs: 1_000 };
@@ -24,19 +18,28 @@ const CLIENT_RETRIES_MS = 20_000;
 /** How long `close` waits for calls in flight. Healthy calls take a fraction of this. */
 const CLOSE_WAIT_MS = 1_000;
 
-export interface FirestoreCallsDeps {
+export interface FirestoreDeps extends EngineDeps {
+  /** The store closes it. */
   readonly firestore: Firestore;
   /** Throws if there are no usable credentials. */
   readonly authenticate: () => Promise<void>;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
 }
 
-export interface FirestoreCallsOptions {
-  readonly concurrencyMax: number;
-  readonly callTimeoutMs: number;
-}
+/** Defaults of the times that a user may set. */
+export const TIMES = {
+  pollMs: 15_000,
+  reachTimeoutMs: 5_000,
+  startTimeoutMs: 60_000,
+  callTimeoutMs: 10_000,
+  listenIdleMs: 30_000,
+};
+
+/** Checked, and complete. */
+export type FirestoreOptions = Readonly<typeof TIMES> &
+  Readonly<{ concurrencyMax: number; reconnect: Required<ReconnectOptions> }>;
+
+type Deps = Omit<FirestoreDeps, 'metrics'>;
+type Options = Pick<FirestoreOptions, 'concurrencyMax' | 'callTimeoutMs'>;
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
@@ -46,8 +49,8 @@ export interface CallOptions {
 }
 
 export class FirestoreCalls {
-  readonly #deps: FirestoreCallsDeps;
-  readonly #options: FirestoreCallsOptions;
+  readonly #deps: Deps;
+  readonly #options: Options;
   readonly #inFlight = new Set<Promise<unknown>>();
   /** Calls beyond `concurrencyMax`, in order. */
   readonly #waiting = new Set<() => void>();
@@ -58,7 +61,7 @@ export class FirestoreCalls {
   #runningCount = 0;
   #troubledAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor(deps: FirestoreCallsDeps, options: FirestoreCallsOptions) {
+  constructor(deps: Deps, options: Options) {
     this.#deps = deps;
     this.#options = options;
     setMaxListeners(0, this.#closing.signal); // one for each transaction waiting to be retried

@@ -29,17 +29,16 @@ import type { JobInfo, JobList, JobSummary, Scope } from '../job.js';
 import type { JobStore, PageBounds, StoreSubscribeOptions } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
 import { checkReconnect, type ReconnectOptions } from '../reconnect.js';
-import { FirestoreCalls } from './firestore-calls.js';
+import {
+  FirestoreCalls,
+  type FirestoreDeps,
+  type FirestoreOptions,
+  TIMES,
+} from './firestore-calls.js';
 import { FirestoreWrites } from './firestore-writes.js';
 import { jobDocuments, presentJob, readState } from './job-documents.js';
 import { JobPicture } from './job-picture.js';
 import { JobWatch } from './job-watch.js';
-
-interface FirestoreEngineDeps extends EngineDeps {
-  /** The store closes it. */
-  readonly firestore: Firestore;
-  readonly authenticate: () => Promise<void>;
-}
 
 type Signal = AbortSignal | undefined;
 
@@ -57,8 +56,8 @@ class FirestoreEngine implements LocalEngine, StoreReads {
   readonly capabilities = CAPABILITIES;
   readonly reads = this;
   readonly writes: FirestoreWrites;
-  readonly #deps: FirestoreEngineDeps;
-  readonly #options: FirestoreEngineOptions;
+  readonly #deps: FirestoreDeps;
+  readonly #options: FirestoreOptions;
   readonly #calls: FirestoreCalls;
   readonly #quota: SubscriberQuota;
   readonly #watches = new Map<string, JobWatch>();
@@ -66,7 +65,7 @@ class FirestoreEngine implements LocalEngine, StoreReads {
   readonly #summaries = new Map<string, JobSummary>();
   #closing: Promise<void> | undefined;
 
-  constructor(deps: FirestoreEngineDeps, options: FirestoreEngineOptions) {
+  constructor(deps: FirestoreDeps, options: FirestoreOptions) {
     this.#deps = deps;
     this.#options = options;
     this.#calls = new FirestoreCalls(deps, options);
@@ -276,18 +275,7 @@ export interface FirestoreJobStoreOptions {
   readonly credentials?: { readonly client_email: string; readonly private_key: string };
 }
 
-/** Defaults, in ms. */
-const TIMES = {
-  pollMs: 15_000,
-  reachTimeoutMs: 5_000,
-  startTimeoutMs: 60_000,
-  callTimeoutMs: 10_000,
-  listenIdleMs: 30_000,
-};
 const DAY_MS = 86_400_000;
-
-export type FirestoreEngineOptions = Readonly<typeof TIMES> &
-  Readonly<{ concurrencyMax: number; reconnect: Required<ReconnectOptions> }>;
 
 export type FirestoreJobStoreDeps = EngineDeps;
 
@@ -301,7 +289,7 @@ export function createFirestoreJobStore(
   return new LocalJobStore(new FirestoreEngine({ ...all, ...connect(options) }, checked), all);
 }
 
-export function checkFirestoreOptions(options: FirestoreJobStoreOptions): FirestoreEngineOptions {
+export function checkFirestoreOptions(options: FirestoreJobStoreOptions): FirestoreOptions {
   const { projectId, reconnect, concurrencyMax } = options;
   refuseUnless(typeof projectId === 'string' && projectId !== '', 'projectId', {
     value: projectId,

@@ -10,19 +10,17 @@
 import { Buffer } from 'node:buffer';
 import type { Firestore, Query, Transaction } from '@google-cloud/firestore';
 import type { CheckedWrite } from '../checks/checked-write.js';
-import { decideCreate, decideMark, decideUpdate, type MeantJob } from '../core/decide-job.js';
+import { decideCreate, decideMark, decideUpdate } from '../core/decide-job.js';
 import { decideLease, decideLost } from '../core/decide-lease.js';
 import { decideSetState } from '../core/decide-set-state.js';
 import { checkIncarnationOf } from '../core/refusals.js';
 import { type JobRow, jobInfoOf } from '../core/rows.js';
 import { encodeState } from '../engine/changes.js';
-import type { DeletedJob, EncodedResult, StoreWrites } from '../engine/checked-job-store.js';
+import type { EncodedResult, StoreWrites } from '../engine/checked-job-store.js';
 import { movedOn } from '../engine/job-writes.js';
 import type { EngineDeps, LeaseRef } from '../engine/store-adapter.js';
 import { WriteQuota } from '../engine/write-quota.js';
-import type { JobInfo, JobPatch, JobSpec, LeaseRequest, TaskLease } from '../job.js';
-import { defaultState } from '../job.js';
-import type { CreatedJob } from '../job-store.js';
+import { defaultState, type JobInfo } from '../job.js';
 import { jobsLimits } from '../limits.js';
 import { countFenced } from '../metrics-list.js';
 import type { FirestoreCalls } from './firestore-calls.js';
@@ -56,7 +54,7 @@ type Signal = AbortSignal | undefined;
 type Decision = (Readonly<{ kind: string }> & Changed) | undefined;
 
 interface ChangeOptions {
-  readonly signal: Signal;
+  readonly signal?: Signal;
   /** Identifies the write when it is read back after the commit. */
   readonly eventId?: string;
   readonly digest?: string;
@@ -80,7 +78,7 @@ export class FirestoreWrites implements StoreWrites {
     this.#quota = new WriteQuota(deps.metrics);
   }
 
-  async createJob(spec: Required<JobSpec>, signal: Signal): Promise<CreatedJob> {
+  createJob: StoreWrites['createJob'] = async (spec, signal) => {
     const incarnation = this.#newId();
     const key = { jobId: spec.jobId, counted: () => this.#deps.firestore.collection('jobs') };
     const options = { eventId: incarnation, signal };
@@ -99,30 +97,30 @@ export class FirestoreWrites implements StoreWrites {
     // If an earlier attempt created the job, its reply was lost.
     const created = rows.job.incarnation === incarnation;
     return { job: await this.infoOf(rows.job, signal), created };
-  }
+  };
 
-  async updateJob(meant: MeantJob, patch: JobPatch, signal: Signal): Promise<JobInfo> {
+  updateJob: StoreWrites['updateJob'] = async (meant, patch, signal) => {
     const key = { ...meant, other: this.#documents(meant.jobId).writtenTags };
     const { decision } = await this.#change(key, { signal }, ({ rows, other, nowMs }) => {
       const tags = readTags(other);
       return decideUpdate(rows && { ...rows, tags }, { ...meant, patch }, nowMs);
     });
     return decision.info;
-  }
+  };
 
-  async markJobDeleted(meant: MeantJob, signal: Signal): Promise<JobInfo> {
+  markJobDeleted: StoreWrites['markJobDeleted'] = async (meant, signal) => {
     const { decision, found } = await this.#change(meant, { signal }, ({ rows, nowMs }) =>
       decideMark(rows, meant, nowMs),
     );
     const isMarked = decision.kind === 'unchanged';
     return isMarked && found.rows ? this.infoOf(found.rows.job, signal) : decision.info;
-  }
+  };
 
   /**
    * First marks the job so that no one sees it any more, then removes its documents, the job document last. After a
    * crash in between, the next caller that finds the job continues from there.
    */
-  async deleteJob({ jobId, incarnation, ifRevision }: DeletedJob, signal: Signal) {
+  deleteJob: StoreWrites['deleteJob'] = async ({ jobId, incarnation, ifRevision }, signal) => {
     const { calls, metrics, onDeleted } = this.#deps;
     const documents = this.#documents(jobId);
     const mark = async (transaction: Transaction) => {
@@ -143,28 +141,24 @@ export class FirestoreWrites implements StoreWrites {
     await this.#removeAll(row);
     onDeleted(row);
     return true;
-  }
+  };
 
-  async lease(request: LeaseRequest, signal: Signal): Promise<TaskLease> {
+  lease: StoreWrites['lease'] = async (request, signal) => {
     const { decision } = await this.#change(request, { signal }, ({ rows, nowMs }) =>
       decideLease(rows, request, nowMs),
     );
     return decision.lease;
-  }
+  };
 
   /** For a lease that has expired by the local clock; Firestore's clock decides. */
   async declareLost({ jobId, incarnation, taskId, epoch }: LeaseRef): Promise<void> {
     const { logger, metrics } = this.#deps;
     const key = { jobId, taskId, other: this.#documents(jobId).lease(taskId) };
-    const { decision } = await this.#change(
-      key,
-      { signal: undefined },
-      ({ rows, other, nowMs }) => {
-        const isOver = other && leaseEndMs(other, epoch) <= nowMs;
-        const isLost = isOver && rows?.job.incarnation === incarnation;
-        return isLost ? decideLost(rows, epoch, nowMs) : undefined;
-      },
-    );
+    const { decision } = await this.#change(key, {}, ({ rows, other, nowMs }) => {
+      const isOver = other && leaseEndMs(other, epoch) <= nowMs;
+      const isLost = isOver && rows?.job.incarnation === incarnation;
+      return isLost ? decideLost(rows, epoch, nowMs) : undefined;
+    });
     if (!decision) return;
     const { revision } = decision.lease;
     logger.warn('🟡 a task lost its lease', { jobId, taskId, epoch, revision });

@@ -18,8 +18,8 @@ import type { JobFilter } from '../engine/changes.js';
 import { JobFeed, type JobFeedSource, type SubscriberQuota } from '../engine/job-feed.js';
 import type { EngineDeps } from '../engine/store-adapter.js';
 import { jobsLimits } from '../limits.js';
-import { outOfReach, type ReconnectOptions, reconnectDelayMs } from '../reconnect.js';
-import { type FirestoreCalls, firestoreError } from './firestore-calls.js';
+import { outOfReach, reconnectDelayMs } from '../reconnect.js';
+import { type FirestoreCalls, type FirestoreOptions, firestoreError } from './firestore-calls.js';
 import type { FirestoreWrites } from './firestore-writes.js';
 import {
   JOB_COPY,
@@ -40,20 +40,12 @@ export interface JobWatchDeps extends EngineDeps {
   readonly onChanged: (watch: JobWatch) => void;
 }
 
-export interface JobWatchOptions {
-  readonly reconnect: Required<ReconnectOptions>;
-  readonly pollMs: number;
-  readonly reachTimeoutMs: number;
-  readonly startTimeoutMs: number;
-  readonly listenIdleMs: number;
-}
-
 /** The shortest TTL is 1 s, and expired leases are searched for every half TTL. */
 const TICK_MS = 500;
 
 export class JobWatch implements JobFeedSource {
   readonly #deps: JobWatchDeps;
-  readonly #options: JobWatchOptions;
+  readonly #options: FirestoreOptions;
   readonly #running: Promise<void>;
   readonly #waiting: (() => void)[] = [];
   /** Aborted when the connection is lost or the watch has ended. */
@@ -69,7 +61,7 @@ export class JobWatch implements JobFeedSource {
   /** Firestore's clock minus the local monotonic clock, as of the newest snapshot. */
   #clockOffsetMs = 0;
 
-  constructor(deps: JobWatchDeps, options: JobWatchOptions) {
+  constructor(deps: JobWatchDeps, options: FirestoreOptions) {
     this.#deps = deps;
     this.#options = options;
     this.usedAtMs = deps.clock.monotonicMs();

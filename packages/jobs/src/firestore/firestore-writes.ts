@@ -13,7 +13,7 @@ import type { CheckedWrite } from '../checks/checked-write.js';
 import { decideCreate, decideMark, decideUpdate } from '../core/decide-job.js';
 import { decideLease, decideLost } from '../core/decide-lease.js';
 import { decideSetState } from '../core/decide-set-state.js';
-import { checkIncarnationOf } from '../core/refusals.js';
+import { checkIncarnationOf, tagsCount } from '../core/refusals.js';
 import { type JobRow, jobInfoOf } from '../core/rows.js';
 import { encodeState } from '../engine/changes.js';
 import type { EncodedResult, StoreWrites } from '../engine/checked-job-store.js';
@@ -71,6 +71,8 @@ export class FirestoreWrites implements StoreWrites {
   readonly #quota: WriteQuota;
   /** The written tags of each incarnation that this process knows of. */
   readonly #tags = new Map<string, ReadonlySet<string>>();
+  /** Tags waiting to be added. */
+  readonly #newTags = new Map<string, Set<string>>();
   readonly #turns = new Map<string, Promise<unknown>>();
 
   constructor(deps: FirestoreWritesDeps) {
@@ -167,19 +169,33 @@ export class FirestoreWrites implements StoreWrites {
 
   /** Writes to the same key run one at a time: their transactions would only conflict. */
   async setState(write: CheckedWrite, signal: Signal): Promise<EncodedResult> {
-    const { jobId, incarnation, taskId, tag, bytes } = write;
+    const { jobId, taskId, tag, bytes } = write;
     this.#quota.check(bytes);
     this.#quota.add(1, bytes);
     try {
-      return await this.#inTurn(`${jobId}/${taskId}/${tag}`, signal, async () => {
-        const set = () => this.#setState(write, signal);
-        if (this.#isKnown(write)) return set();
-        // All tags of a job are in one document, so new ones are added one at a time.
-        const setUnlessKnown = async () => (this.#isKnown(write) ? undefined : set());
-        return (await this.#inTurn(incarnation, signal, setUnlessKnown)) ?? set();
-      });
+      return await this.#inTurn(`${jobId}/${taskId}/${tag}`, signal, () =>
+        this.#isKnown(write) ? this.#setState(write, signal) : this.#setNewTag(write, signal),
+      );
     } finally {
       this.#quota.add(-1, bytes);
+    }
+  }
+
+  /**
+   * New tags are added one write at a time too, since all tags of a job are in one document. The first write also adds
+   * the other waiting tags, which are then written concurrently.
+   */
+  async #setNewTag(write: CheckedWrite, signal: Signal): Promise<EncodedResult> {
+    const { incarnation, tag } = write;
+    const set = () => this.#setState(write, signal);
+    const waiting = this.#newTags.get(incarnation) ?? new Set();
+    this.#newTags.set(incarnation, waiting.add(tag));
+    try {
+      const setUnlessKnown = async () => (this.#isKnown(write) ? undefined : set());
+      return (await this.#inTurn(incarnation, signal, setUnlessKnown)) ?? (await set());
+    } finally {
+      waiting.delete(tag);
+      if (waiting.size === 0) this.#newTags.delete(incarnation);
     }
   }
 
@@ -196,11 +212,15 @@ export class FirestoreWrites implements StoreWrites {
       other: this.#isKnown(write) ? undefined : writtenTags,
       counted: (job: JobRow | undefined) => (job && this.#mayBeFull(job) ? states : undefined),
     };
-    const onStore = (transaction: Transaction, { other }: Found) => {
-      if (!other) return;
+    const onStore = (transaction: Transaction, { rows, other }: Found) => {
+      if (!other || !rows) return;
       const written = readTags(other);
-      if (!written.has(tag)) transaction.set(writtenTags, { tags: [...written.add(tag)] });
       tags = written;
+      if (written.has(tag)) return;
+      for (const added of [tag, ...(this.#newTags.get(incarnation) ?? [])])
+        if (tagsCount(rows.job, written, added) <= jobsLimits.tagsPerJobMax.value)
+          written.add(added);
+      transaction.set(writtenTags, { tags: [...written] });
     };
     const options = { eventId, digest, signal, onStore };
     const { decision, found } = await this.#change(key, options, (before) => {

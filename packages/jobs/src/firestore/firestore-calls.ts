@@ -153,7 +153,8 @@ export class FirestoreCalls {
       giveUp('timeout', `no reply from Firestore within ${timeoutMs} ms`);
     });
     const abandoned = new Promise<never>((_, reject) => {
-      gaveUp.signal.addEventListener('abort', () => reject(gaveUp.signal.reason));
+      const reason = () => SynclineError.from(gaveUp.signal.reason);
+      gaveUp.signal.addEventListener('abort', () => reject(reason()));
     });
     this.#onClosing.add(onStopped);
     signal?.addEventListener('abort', onStopped);

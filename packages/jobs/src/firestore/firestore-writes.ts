@@ -241,11 +241,12 @@ export class FirestoreWrites implements StoreWrites {
         const current = found.state?.row ?? defaultState(jobId, taskId, tag);
         return { applied: false, duplicate: false, state: encodeState(current) };
       }
+      case 'duplicate':
+        return { applied: true, duplicate: true, state: encodeState(decision.state) };
       case 'apply':
         this.#noteTags(incarnation, tags);
+        return { applied: true, duplicate: false, state: encodeState(decision.state) };
     }
-    const duplicate = decision.kind === 'duplicate';
-    return { applied: true, duplicate, state: encodeState(decision.state) };
   }
 
   #noteTags(incarnation: string, tags: Iterable<string>): void {

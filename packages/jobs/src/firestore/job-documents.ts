@@ -148,7 +148,7 @@ interface Written<Row> {
 /** `revision` is the commit time of the document, or slightly more if another one has the same time. */
 function reader<Fields extends object, Row>(
   sample: Fields,
-  rowOf: (fields: Fields, latest: RecentWrite, snapshot: DocumentSnapshot) => Row,
+  rowOf: (fields: Fields & typeof WRITTEN, latest: RecentWrite, snapshot: DocumentSnapshot) => Row,
 ) {
   const writeOf = ({ eventID: eventId, version, digest }: typeof WRITE, revision: number) => {
     return { eventId, version, revision, timestampMs: millisOf(revision), digest };
@@ -170,8 +170,8 @@ type Write = Readonly<{ eventId: string; digest: string }>;
 
 function writeFields({ eventId, digest }: Write, before: Written<unknown> | undefined) {
   const recent = before?.recent.slice(0, jobsLimits.recentEventIdsMax.value - 1) ?? [];
-  const earlier = recent.map(({ timestampMs: _, eventId: eventID, ...write }) => {
-    return { eventID, ...write };
+  const earlier = recent.map(({ eventId: eventID, version, revision, digest: content }) => {
+    return { eventID, version, revision, digest: content };
   });
   const version = (recent[0]?.version ?? 0) + 1;
   const timestamp = FieldValue.serverTimestamp();
@@ -179,12 +179,9 @@ function writeFields({ eventId, digest }: Write, before: Written<unknown> | unde
 }
 
 export const readJob = reader(JOB, (fields, { revision, timestampMs }, snapshot): JobRow => {
-  const { jobId, numTasks, expectedTags, labels, deleted } = fields;
+  const { jobId, incarnation, numTasks, expectedTags, labels, deleted } = fields;
   return {
-    jobId,
-    incarnation: snapshot.get('incarnation'),
-    numTasks,
-    expectedTags,
+    ...{ jobId, incarnation, numTasks, expectedTags },
     labels: Object.fromEntries(labels.map(({ name, value }) => [name, value])),
     createdAtMs: snapshot.createTime?.toMillis() ?? 0,
     ...(deleted && { deletedAtMs: timestampMs }),
@@ -205,7 +202,7 @@ function jobFields({ jobId, numTasks, expectedTags, labels, ...row }: JobRow) {
   return { jobId, numTasks, expectedTags: [...expectedTags], labels: pairs, deleted, createdAt };
 }
 
-export const readTask = reader(TASK, (fields, { revision }): TaskRow => {
+const readTask = reader(TASK, (fields, { revision }): TaskRow => {
   const { taskID: taskId, epoch, lease: state, ttlMs, holder } = fields;
   return { taskId, epoch, state, ttlMs, holder, revision };
 });

@@ -6,16 +6,10 @@
 // rejected, which ends the process. So the first call checks the credentials, and the client is not used before that.
 import { setMaxListeners } from 'node:events';
 import type { Firestore, Transaction } from '@google-cloud/firestore';
-import {
-  abortedError,
-  backoffMs,
-  type Clock,
-  type Logger,
-  type Outcome,
-  type Random,
-  SynclineError,
-} from '@syncline/kernel';
+import { abortedError, backoffMs, type Outcome, SynclineError } from '@syncline/kernel';
+import type { EngineDeps } from '../engine/store-adapter.js';
 import { jobsLimits } from '../limits.js';
+import type { ReconnectOptions } from '../reconnect.js';
 
 /** A transaction takes tens of milliseconds, so after a conflict a retry soon succeeds. */
 const CONTENTION = { attempts: 20, initialMs: 20, maxMs: 1_000 };
@@ -24,14 +18,28 @@ const CLIENT_RETRIES_MS = 20_000;
 /** How long `close` waits for calls in flight. Healthy calls take a fraction of this. */
 const CLOSE_WAIT_MS = 1_000;
 
-export interface FirestoreCallsDeps {
+export interface FirestoreDeps extends EngineDeps {
+  /** The store closes it. */
   readonly firestore: Firestore;
   /** Throws if there are no usable credentials. */
   readonly authenticate: () => Promise<void>;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
 }
+
+/** Defaults of the times that a user may set. */
+export const TIMES = {
+  pollMs: 15_000,
+  reachTimeoutMs: 5_000,
+  startTimeoutMs: 60_000,
+  callTimeoutMs: 10_000,
+  listenIdleMs: 30_000,
+};
+
+/** Checked, and complete. */
+export type FirestoreOptions = Readonly<typeof TIMES> &
+  Readonly<{ concurrencyMax: number; reconnect: Required<ReconnectOptions> }>;
+
+type Deps = Omit<FirestoreDeps, 'metrics'>;
+type Options = Pick<FirestoreOptions, 'concurrencyMax' | 'callTimeoutMs'>;
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
@@ -41,22 +49,19 @@ export interface CallOptions {
 }
 
 export class FirestoreCalls {
-  readonly #deps: FirestoreCallsDeps;
-  readonly #options: { readonly concurrencyMax: number; readonly callTimeoutMs: number };
+  readonly #deps: Deps;
+  readonly #options: Options;
   readonly #inFlight = new Set<Promise<unknown>>();
   /** Calls beyond `concurrencyMax`, in order. */
   readonly #waiting = new Set<() => void>();
-  /** Callbacks that end the wait for a reply. */
+  /** Of the calls that wait for a reply. A set, because a signal takes longer the more listeners it has. */
   readonly #onClosing = new Set<() => void>();
   readonly #closing = new AbortController();
   #authenticated: Promise<void> | undefined;
   #runningCount = 0;
   #troubledAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor(
-    deps: FirestoreCallsDeps,
-    options: { readonly concurrencyMax: number; readonly callTimeoutMs: number },
-  ) {
+  constructor(deps: Deps, options: Options) {
     this.#deps = deps;
     this.#options = options;
     setMaxListeners(0, this.#closing.signal); // one for each transaction waiting to be retried
@@ -117,19 +122,14 @@ export class FirestoreCalls {
    */
   async close(): Promise<void> {
     const { clock } = this.#deps;
-    const wait = new AbortController();
-    const late = clock.sleep(CLOSE_WAIT_MS, wait.signal).then(
-      () => false,
-      () => true,
-    );
-    const quiet = Promise.allSettled(this.#inFlight).then(() => true);
-    const isQuiet = await Promise.race([quiet, late]);
-    wait.abort();
+    const quiet = new AbortController();
+    void Promise.allSettled(this.#inFlight).then(() => quiet.abort());
+    await clock.sleep(CLOSE_WAIT_MS, quiet.signal).catch(() => {});
     this.#closing.abort();
-    for (const onClosing of this.#onClosing) onClosing();
+    for (const onStopped of this.#onClosing) onStopped();
     const troubleMs = this.#troubledAtMs + CLIENT_RETRIES_MS - clock.monotonicMs();
     if (troubleMs > 0) clock.setTimer(troubleMs, () => void this.#end(), { unref: true });
-    else if (isQuiet) await this.#end();
+    else if (quiet.signal.aborted) await this.#end();
     else void this.#end();
   }
 
@@ -140,27 +140,25 @@ export class FirestoreCalls {
     outcome: () => Outcome,
     { signal, timeoutMs = this.#options.callTimeoutMs }: CallOptions,
   ): Promise<T> {
+    const closing = this.#closing.signal;
     const gaveUp = new AbortController();
-    const giveUp = (code: 'closed' | 'aborted' | 'timeout', message: string, cause?: unknown) =>
-      gaveUp.abort(new SynclineError(code, message, { outcome: outcome(), cause }));
-    const onClosing = () => giveUp('closed', `${what}: the job store is closed`);
-    const onAborted = () => {
-      if (!signal?.aborted) return;
-      const { message, cause } = abortedError(what, signal);
-      giveUp('aborted', message, cause);
+    const giveUp = (code: 'closed' | 'timeout', story: string) =>
+      gaveUp.abort(new SynclineError(code, `${what}: ${story}`));
+    const onStopped = () => {
+      if (closing.aborted) giveUp('closed', 'the job store is closed');
+      else if (signal?.aborted) gaveUp.abort(abortedError(what, signal));
     };
     const timer = this.#deps.clock.setTimer(timeoutMs, () => {
       this.noteTrouble();
-      giveUp('timeout', `${what}: no reply from Firestore within ${timeoutMs} ms`);
+      giveUp('timeout', `no reply from Firestore within ${timeoutMs} ms`);
     });
     const abandoned = new Promise<never>((_, reject) => {
-      const giveUpNow = () => reject(SynclineError.from(gaveUp.signal.reason));
-      gaveUp.signal.addEventListener('abort', giveUpNow);
+      const reason = () => SynclineError.from(gaveUp.signal.reason);
+      gaveUp.signal.addEventListener('abort', () => reject(reason()));
     });
-    this.#onClosing.add(onClosing);
-    signal?.addEventListener('abort', onAborted);
-    if (this.#closing.signal.aborted) onClosing();
-    onAborted();
+    this.#onClosing.add(onStopped);
+    signal?.addEventListener('abort', onStopped);
+    onStopped();
     const running = this.#inTurn(call, gaveUp.signal);
     this.#inFlight.add(running);
     const forget = () => void this.#inFlight.delete(running);
@@ -168,11 +166,13 @@ export class FirestoreCalls {
     try {
       return await Promise.race([abandoned, running]);
     } catch (thrown) {
-      throw firestoreError(what, thrown, outcome());
+      const error = firestoreError(what, thrown, outcome());
+      if (!gaveUp.signal.aborted) throw error;
+      throw error.with({ outcome: outcome(), cause: error.cause });
     } finally {
       timer.cancel();
-      this.#onClosing.delete(onClosing);
-      signal?.removeEventListener('abort', onAborted);
+      this.#onClosing.delete(onStopped);
+      signal?.removeEventListener('abort', onStopped);
     }
   }
 
@@ -238,25 +238,21 @@ export function firestoreError(what: string, thrown: unknown, outcome: Outcome):
   if (thrown instanceof SynclineError) return thrown;
   const code = thrown instanceof Error && 'code' in thrown ? Number(thrown.code) : 0;
   const detail = detailOf(thrown);
-  const unavailable = (reason: string, message: string, retryable = true) =>
-    new SynclineError('unavailable', message, {
-      retryable,
-      outcome,
-      cause: thrown,
-      details: { reason },
-    });
+  const unavailable = (reason: string, story: string, retryable = true) => {
+    const options = { retryable, outcome, cause: thrown, details: { reason } };
+    return new SynclineError('unavailable', `${what}${story}`, options);
+  };
   // If the reply to a commit was lost and it is sent again, its transaction has expired.
-  if (code === OVERTAKEN || (REFUSED.includes(code) && /transaction has expired/.test(detail)))
-    return unavailable(
-      'contention',
-      `${what} kept conflicting with other writers. Try again, or let fewer processes write the same key.`,
-    );
+  if (code === OVERTAKEN || (REFUSED.includes(code) && /transaction has expired/.test(detail))) {
+    const advice = 'Try again, or let fewer processes write the same key.';
+    return unavailable('contention', ` kept conflicting with other writers. ${advice}`);
+  }
   if (CREDENTIALS_REFUSED.includes(code))
     return credentialsRefused(`${what}: Firestore refused the credentials: ${detail}`, thrown);
   if (REFUSED.includes(code))
-    return unavailable('refused', `${what}: Firestore refused the call: ${detail}`, false);
+    return unavailable('refused', `: Firestore refused the call: ${detail}`, false);
   if (code !== QUOTA_EXHAUSTED)
-    return unavailable('firestore', `${what}: Firestore is unreachable: ${detail}`);
+    return unavailable('firestore', `: Firestore is unreachable: ${detail}`);
   const message = `${what}: a Firestore quota is exhausted: ${detail}`;
   return new SynclineError('overloaded', message, { outcome, cause: thrown });
 }

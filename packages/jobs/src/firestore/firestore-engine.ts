@@ -10,71 +10,54 @@
 import client, { type DocumentSnapshot, Firestore, type Settings } from '@google-cloud/firestore';
 import { abortedError, SynclineError } from '@syncline/kernel';
 import { type CheckedJobQuery, checkScope } from '../checks/input.js';
-import { checkInteger, checkJobId, checkTaskId, refuseUnless } from '../checks/values.js';
+import {
+  checkInteger,
+  checkJobId,
+  checkTaskId,
+  limitExceeded,
+  refuseUnless,
+} from '../checks/values.js';
 import { noSuchJob } from '../core/refusals.js';
 import { type JobRow, jobInfoOf } from '../core/rows.js';
 import { encodeState } from '../engine/changes.js';
-import {
-  type EncodedPage,
-  type JobProgress,
-  type LocalEngine,
-  LocalJobStore,
-  type StoreReads,
-} from '../engine/checked-job-store.js';
+import { type LocalEngine, LocalJobStore, type StoreReads } from '../engine/checked-job-store.js';
 import { withSystemDeps } from '../engine/job-engine.js';
 import { SubscriberQuota } from '../engine/job-feed.js';
 import { jobListOf, type ListedSummary, readPage, summaryOf } from '../engine/job-reads.js';
 import type { EngineDeps } from '../engine/store-adapter.js';
 import type { JobInfo, JobList, JobSummary, Scope } from '../job.js';
-import type {
-  JobStore,
-  PageBounds,
-  StoreCapabilities,
-  StoreSubscribeOptions,
-} from '../job-store.js';
+import type { JobStore, PageBounds, StoreSubscribeOptions } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
 import { checkReconnect, type ReconnectOptions } from '../reconnect.js';
-import { FirestoreCalls } from './firestore-calls.js';
-import { FirestoreWrites } from './firestore-writes.js';
 import {
-  type JobDocuments,
-  jobDocuments,
-  latestCommit,
-  millisOf,
-  readJob,
-  readState,
-} from './job-documents.js';
+  FirestoreCalls,
+  type FirestoreDeps,
+  type FirestoreOptions,
+  TIMES,
+} from './firestore-calls.js';
+import { FirestoreWrites } from './firestore-writes.js';
+import { jobDocuments, presentJob, readState } from './job-documents.js';
 import { JobPicture } from './job-picture.js';
-import { JobWatch, type JobWatchOptions } from './job-watch.js';
-
-export interface FirestoreEngineDeps extends EngineDeps {
-  /** The store closes it. */
-  readonly firestore: Firestore;
-  readonly authenticate: () => Promise<void>;
-}
-
-export interface FirestoreEngineOptions extends JobWatchOptions {
-  readonly concurrencyMax: number;
-  readonly callTimeoutMs: number;
-}
+import { JobWatch } from './job-watch.js';
 
 type Signal = AbortSignal | undefined;
 
+const CAPABILITIES = {
+  history: 'latest',
+  reads: 'cached',
+  durability: 'synced',
+  lost: 'reader',
+} as const;
 /** Sorts after every character of a job id. */
 const AFTER_ALL_NAMES = '\u007f';
 const LIST_JOBS = 100;
 
 class FirestoreEngine implements LocalEngine, StoreReads {
-  readonly capabilities: StoreCapabilities = {
-    history: 'latest',
-    reads: 'cached',
-    durability: 'synced',
-    lost: 'reader',
-  };
+  readonly capabilities = CAPABILITIES;
   readonly reads = this;
   readonly writes: FirestoreWrites;
-  readonly #deps: FirestoreEngineDeps;
-  readonly #options: FirestoreEngineOptions;
+  readonly #deps: FirestoreDeps;
+  readonly #options: FirestoreOptions;
   readonly #calls: FirestoreCalls;
   readonly #quota: SubscriberQuota;
   readonly #watches = new Map<string, JobWatch>();
@@ -82,7 +65,7 @@ class FirestoreEngine implements LocalEngine, StoreReads {
   readonly #summaries = new Map<string, JobSummary>();
   #closing: Promise<void> | undefined;
 
-  constructor(deps: FirestoreEngineDeps, options: FirestoreEngineOptions) {
+  constructor(deps: FirestoreDeps, options: FirestoreOptions) {
     this.#deps = deps;
     this.#options = options;
     this.#calls = new FirestoreCalls(deps, options);
@@ -90,8 +73,7 @@ class FirestoreEngine implements LocalEngine, StoreReads {
     this.writes = new FirestoreWrites({
       ...deps,
       calls: this.#calls,
-      infoOf: (row, signal) => this.#infoOf(row, signal),
-      onCommitted: (jobId, revision) => this.#watches.get(jobId)?.noteShown(revision),
+      onShown: (jobId, revision) => this.#watches.get(jobId)?.noteShown(revision),
       onDeleted: ({ jobId, incarnation }) => this.#watches.get(jobId)?.onDeleted(incarnation),
     });
   }
@@ -103,11 +85,10 @@ class FirestoreEngine implements LocalEngine, StoreReads {
 
   async getJob(jobId: string, signal: Signal): Promise<JobInfo | undefined> {
     const picture = this.#current(jobId);
-    if (picture) return picture.info;
+    if (picture) return jobInfoOf(picture.row, picture.head);
     const { job } = this.#documents(jobId);
-    const snapshot = await this.#calls.read(readingOf(jobId), () => job.get(), { signal });
-    const row = presentJob(snapshot);
-    return row && this.#infoOf(row, signal);
+    const row = presentJob(await this.#calls.read(readingOf(jobId), () => job.get(), { signal }));
+    return row && this.writes.infoOf(row, signal);
   }
 
   async getState(jobId: string, { taskId, tag }: Required<Scope>, signal: Signal) {
@@ -116,27 +97,22 @@ class FirestoreEngine implements LocalEngine, StoreReads {
     const documents = this.#documents(jobId);
     const read = () => this.#deps.firestore.getAll(documents.job, documents.state(taskId, tag));
     const [job, cell] = await this.#calls.read(readingOf(jobId), read, { signal });
-    const row = job && presentJob(job);
+    const row = presentJob(job);
     if (!row) throw noSuchJob(jobId);
     checkTaskId(taskId, row.numTasks);
-    const state = cell && readState(cell)?.state;
+    const state = cell && readState(cell)?.row;
     if (state) this.#watches.get(jobId)?.noteShown(state.revision);
     return state && encodeState(state);
   }
 
-  async listStates(
-    jobId: string,
-    scope: Scope,
-    page: PageBounds,
-    signal: Signal,
-  ): Promise<EncodedPage> {
+  async listStates(jobId: string, scope: Scope, page: PageBounds, signal: Signal) {
     const { picture } = await this.#read(jobId, signal);
     const { numTasks, incarnation } = picture.row;
     const filter = { scope: checkScope(scope, numTasks), withLeases: false, withJob: false };
     return readPage(picture.view(filter), incarnation, page);
   }
 
-  async progress(jobId: string, scope: Scope, signal: Signal): Promise<JobProgress> {
+  async progress(jobId: string, scope: Scope, signal: Signal) {
     const { picture } = await this.#read(jobId, signal);
     return picture.progress(checkScope(scope, picture.row.numTasks));
   }
@@ -167,14 +143,13 @@ class FirestoreEngine implements LocalEngine, StoreReads {
     await this.#calls.close();
   }
 
-  #documents(jobId: string): JobDocuments {
+  #documents(jobId: string) {
     return jobDocuments(this.#deps.firestore, jobId);
   }
 
   #current(jobId: string): JobPicture | undefined {
     const picture = this.#watches.get(jobId)?.current;
-    const name = picture ? 'syncline_jobs_cache_hits_total' : 'syncline_jobs_cache_misses_total';
-    this.#deps.metrics.add(name);
+    this.#deps.metrics.add(`syncline_jobs_cache_${picture ? 'hits' : 'misses'}_total`);
     return picture;
   }
 
@@ -182,20 +157,11 @@ class FirestoreEngine implements LocalEngine, StoreReads {
   async #read(jobId: string, signal: Signal) {
     this.#current(jobId); // for the metric
     for (;;) {
-      const watch = this.#watch(jobId);
+      const watch = this.#watches.get(jobId) ?? this.#startWatch(jobId);
       const picture = await watch.read(signal);
       if (picture) return { watch, picture };
       this.begin(signal); // the watch had just stopped
     }
-  }
-
-  async #infoOf(row: JobRow, signal: Signal): Promise<JobInfo> {
-    const { jobId, metadataRevision } = row;
-    const { newest } = this.#documents(jobId);
-    const { docs } = await this.#calls.read(readingOf(jobId), () => newest.get(), { signal });
-    const revision = Math.max(metadataRevision, latestCommit(docs));
-    this.#watches.get(jobId)?.noteShown(revision);
-    return jobInfoOf(row, { revision, timestampMs: millisOf(revision) });
   }
 
   async *#listedAfter({ prefix = '', afterJobId }: CheckedJobQuery) {
@@ -216,62 +182,56 @@ class FirestoreEngine implements LocalEngine, StoreReads {
     }
   }
 
-  /** Reads all states of a job if it has changed since it was last listed. Undefined if it is being deleted. */
+  /** Undefined if the job is being deleted. */
   async #listed(document: DocumentSnapshot): Promise<ListedSummary | undefined> {
-    const jobId = document.id;
     try {
       const row = presentJob(document);
-      const current = this.#watches.get(jobId)?.current;
-      if (!row || current) return row && current && summaryOf(current);
-      const { revision } = await this.#infoOf(row, undefined);
-      const known = this.#summaries.get(jobId);
-      const isSame = known?.job.incarnation === row.incarnation;
-      if (isSame && known.job.revision === revision) return known;
-      const { states } = this.#documents(jobId);
-      const { startTimeoutMs: timeoutMs } = this.#options;
-      const { docs } = await this.#calls.read(readingOf(jobId), () => states.get(), { timeoutMs });
-      const picture = JobPicture.of(docs);
-      const summary = picture && summaryOf(picture);
-      if (this.#summaries.size >= jobsLimits.jobsMax.value) this.#summaries.clear();
-      if (summary) this.#summaries.set(jobId, summary);
-      return summary;
+      const current = this.#watches.get(document.id)?.current;
+      return row && (current ? summaryOf(current) : await this.#summary(row));
     } catch (thrown) {
-      if (thrown instanceof SynclineError && thrown.code === 'corrupt')
-        return { damagedJobId: jobId };
+      const isDamaged = thrown instanceof SynclineError && thrown.code === 'corrupt';
+      if (isDamaged) return { damagedJobId: document.id };
       throw thrown;
     }
   }
 
-  get #cacheBytes(): number {
-    let bytes = 0;
-    for (const watch of this.#watches.values()) bytes += watch.bytes;
-    return bytes;
+  /** Reads all states of a job if it has changed since it was last listed. */
+  async #summary(row: JobRow): Promise<JobSummary | undefined> {
+    const { jobId, incarnation } = row;
+    const { revision } = await this.writes.infoOf(row, undefined);
+    const known = this.#summaries.get(jobId);
+    if (known?.job.incarnation === incarnation && known.job.revision === revision) return known;
+    const { states } = this.#documents(jobId);
+    const { startTimeoutMs: timeoutMs } = this.#options;
+    const { docs } = await this.#calls.read(readingOf(jobId), () => states.get(), { timeoutMs });
+    const picture = JobPicture.of(docs);
+    const summary = picture && summaryOf(picture);
+    if (this.#summaries.size >= jobsLimits.jobsMax.value) this.#summaries.clear();
+    if (summary) this.#summaries.set(jobId, summary);
+    return summary;
   }
 
-  #watch(jobId: string): JobWatch {
-    const known = this.#watches.get(jobId);
-    if (known) return known;
+  get #cacheBytes(): number {
+    return [...this.#watches.values()].reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
+  #startWatch(jobId: string): JobWatch {
     this.#makeRoom();
-    if (this.#cacheBytes > jobsLimits.cacheBytesMax.value) throw cacheFull(this.#cacheBytes);
-    const watch = new JobWatch(
-      {
-        ...this.#deps,
-        calls: this.#calls,
-        documents: this.#documents(jobId),
-        quota: this.#quota,
-        declareLost: (lease) => this.writes.declareLost(lease),
-        onChanged: (changed) => this.#onChanged(jobId, changed),
-      },
-      this.#options,
-    );
+    const { value: bytesMax } = jobsLimits.cacheBytesMax;
+    if (this.#cacheBytes > bytesMax) {
+      const message = `the subscribed jobs take more than ${bytesMax} bytes. End subscriptions, or use another process.`;
+      throw limitExceeded('cacheBytesMax', message);
+    }
+    const onChanged = (changed: JobWatch) => {
+      if (changed.hasEnded && this.#watches.get(jobId) === changed) this.#watches.delete(jobId);
+      else this.#makeRoom();
+      this.#deps.metrics.set('syncline_jobs_cache_bytes', this.#cacheBytes);
+    };
+    const parts = { calls: this.#calls, documents: this.#documents(jobId), quota: this.#quota };
+    const { writes } = this;
+    const watch = new JobWatch({ ...this.#deps, ...parts, writes, onChanged }, this.#options);
     this.#watches.set(jobId, watch);
     return watch;
-  }
-
-  #onChanged(jobId: string, watch: JobWatch): void {
-    if (watch.hasEnded && this.#watches.get(jobId) === watch) this.#watches.delete(jobId);
-    else this.#makeRoom();
-    this.#deps.metrics.set('syncline_jobs_cache_bytes', this.#cacheBytes);
   }
 
   /** Stops the least recently used watches first, but none that is in use. */
@@ -286,21 +246,6 @@ class FirestoreEngine implements LocalEngine, StoreReads {
 
 function readingOf(jobId: string): string {
   return `reading job "${jobId}"`;
-}
-
-/** Undefined if the job does not exist or is being deleted. */
-function presentJob(snapshot: DocumentSnapshot): JobRow | undefined {
-  const record = readJob(snapshot);
-  return record?.isDeleting ? undefined : record?.row;
-}
-
-function cacheFull(bytes: number): SynclineError {
-  const { value: bytesMax } = jobsLimits.cacheBytesMax;
-  return new SynclineError(
-    'limit-exceeded',
-    `the subscribed jobs take ${bytes} bytes; at most ${bytesMax} are allowed. End subscriptions, or use another process.`,
-    { details: { limit: 'cacheBytesMax' } },
-  );
 }
 
 // User options, and the factory.
@@ -330,9 +275,9 @@ export interface FirestoreJobStoreOptions {
   readonly credentials?: { readonly client_email: string; readonly private_key: string };
 }
 
-export type FirestoreJobStoreDeps = Omit<FirestoreEngineDeps, 'firestore' | 'authenticate'>;
-
 const DAY_MS = 86_400_000;
+
+export type FirestoreJobStoreDeps = EngineDeps;
 
 /** Connects on the first call. */
 export function createFirestoreJobStore(
@@ -341,48 +286,38 @@ export function createFirestoreJobStore(
 ): JobStore {
   const checked = checkFirestoreOptions(options);
   const all = withSystemDeps(deps);
-  const engine = new FirestoreEngine({ ...all, ...connect(options) }, checked);
-  return new LocalJobStore(engine, all);
+  return new LocalJobStore(new FirestoreEngine({ ...all, ...connect(options) }, checked), all);
 }
 
-export function checkFirestoreOptions(options: FirestoreJobStoreOptions): FirestoreEngineOptions {
+export function checkFirestoreOptions(options: FirestoreJobStoreOptions): FirestoreOptions {
   const { projectId, reconnect, concurrencyMax } = options;
   refuseUnless(typeof projectId === 'string' && projectId !== '', 'projectId', {
     value: projectId,
     wanted: 'the project of the Firestore database; it is never taken from the environment',
   });
+  const times = { ...TIMES };
+  for (const field of Object.keys(TIMES) as (keyof typeof TIMES)[])
+    times[field] = checkInteger(options[field] ?? TIMES[field], field, { min: 1, max: DAY_MS });
   return {
+    ...times,
     concurrencyMax:
       concurrencyMax === undefined
         ? Number.POSITIVE_INFINITY
         : checkInteger(concurrencyMax, 'concurrencyMax', { min: 1, max: 1_000_000 }),
     reconnect: checkReconnect(reconnect),
-    pollMs: checkMs('pollMs', options.pollMs ?? 15_000),
-    reachTimeoutMs: checkMs('reachTimeoutMs', options.reachTimeoutMs ?? 5_000),
-    startTimeoutMs: checkMs('startTimeoutMs', options.startTimeoutMs ?? 60_000),
-    callTimeoutMs: checkMs('callTimeoutMs', options.callTimeoutMs ?? 10_000),
-    listenIdleMs: checkMs('listenIdleMs', options.listenIdleMs ?? 30_000),
   };
-}
-
-function checkMs(field: string, value: number): number {
-  return checkInteger(value, field, { min: 1, max: DAY_MS });
 }
 
 /** The client, and a check of its credentials whose failure can be caught: see firestore-calls.ts. */
 function connect({ projectId, host, ssl, credentials }: FirestoreJobStoreOptions) {
   const settings: Settings = {
     projectId,
-    ...(host === undefined ? {} : { host }),
-    ...(ssl === undefined ? {} : { ssl }),
-    ...(credentials === undefined ? {} : { credentials }),
+    ...(host !== undefined && { host }),
+    ...(ssl !== undefined && { ssl }),
+    ...(credentials && { credentials }),
   };
   if (ssl === false) return { firestore: new Firestore(settings), authenticate: async () => {} };
   const { auth } = new client.v1.FirestoreClient(settings);
-  return {
-    firestore: new Firestore({ ...settings, auth }),
-    authenticate: async () => {
-      await auth.getRequestHeaders();
-    },
-  };
+  const authenticate = async () => void (await auth.getRequestHeaders());
+  return { firestore: new Firestore({ ...settings, auth }), authenticate };
 }

@@ -9,77 +9,60 @@
 // J15  If a job is created concurrently, one transaction commits; the others conflict, retry and find the created job.
 import { Buffer } from 'node:buffer';
 import type { Firestore, Query, Transaction } from '@google-cloud/firestore';
-import type { Random } from '@syncline/kernel';
 import type { CheckedWrite } from '../checks/checked-write.js';
-import { decideCreate, decideMark, decideUpdate, type MeantJob } from '../core/decide-job.js';
+import { decideCreate, decideMark, decideUpdate } from '../core/decide-job.js';
 import { decideLease, decideLost } from '../core/decide-lease.js';
 import { decideSetState } from '../core/decide-set-state.js';
 import { checkIncarnationOf, tagsCount } from '../core/refusals.js';
-import { type JobRow, jobInfoOf, leaseOf, type TaskRow } from '../core/rows.js';
+import { type JobRow, jobInfoOf } from '../core/rows.js';
 import { encodeState } from '../engine/changes.js';
-import type { DeletedJob, EncodedResult, StoreWrites } from '../engine/checked-job-store.js';
+import type { EncodedResult, StoreWrites } from '../engine/checked-job-store.js';
 import { movedOn } from '../engine/job-writes.js';
-import type { LeaseRef } from '../engine/store-adapter.js';
+import type { EngineDeps, LeaseRef } from '../engine/store-adapter.js';
 import { WriteQuota } from '../engine/write-quota.js';
-import type { JobInfo, JobPatch, JobSpec, LeaseRequest, TaskLease } from '../job.js';
-import { defaultState } from '../job.js';
-import type { CreatedJob } from '../job-store.js';
+import { defaultState, type JobInfo } from '../job.js';
 import { jobsLimits } from '../limits.js';
-import { countFenced, type JobsMetrics } from '../metrics-list.js';
+import { countFenced } from '../metrics-list.js';
 import type { FirestoreCalls } from './firestore-calls.js';
 import {
+  type Changed,
   type Found,
-  type JobDocuments,
+  foundBefore,
   jobDocuments,
-  type Kept,
   type Key,
   latestCommit,
   leaseEndMs,
-  microsOf,
   millisOf,
   readJob,
   readRows,
   readTags,
-  readWritten,
+  readWrites,
   storeRow,
 } from './job-documents.js';
 
-export interface FirestoreWritesDeps {
+export interface FirestoreWritesDeps extends EngineDeps {
   readonly firestore: Firestore;
   readonly calls: FirestoreCalls;
-  readonly random: Random;
-  readonly metrics: JobsMetrics;
-  /** Includes the latest revision of the job. */
-  readonly infoOf: (row: JobRow, signal: Signal) => Promise<JobInfo>;
-  /** This store has changed the job: from now on, its reads must include this revision. */
-  readonly onCommitted: (jobId: string, revision: number) => void;
+  /** This store has written or returned this revision of the job: its later reads must include it. */
+  readonly onShown: (jobId: string, revision: number) => void;
   readonly onDeleted: (job: Pick<JobRow, 'jobId' | 'incarnation'>) => void;
 }
 
 type Signal = AbortSignal | undefined;
 
-type Moment = Readonly<{ revision: number; timestampMs: number }>;
-
-type Decided<T> =
-  /** Must be done first; then the write is decided again. */
-  | { readonly first: () => Promise<unknown> }
-  | {
-      /** Undefined if nothing changes. */
-      readonly kept?: Kept;
-      /** Called after the commit, with its time if a row was stored. */
-      readonly answer: (moment: Moment) => T | Promise<T>;
-    };
+/** Only `apply` stores a row; `unchanged` renews the lease. */
+type Decision = (Readonly<{ kind: string }> & Changed) | undefined;
 
 interface ChangeOptions {
   readonly signal?: Signal;
   /** Identifies the write when it is read back after the commit. */
   readonly eventId?: string;
   readonly digest?: string;
+  /** Called in the transaction, if it stores a row. */
+  readonly onStore?: (transaction: Transaction, found: Found) => void;
 }
 
-/** A placeholder for the core, which computes revisions. Here they are known only after the commit. */
-const HEAD = { revision: 0, timestampMs: 0, statesCount: 0 };
-/** For a key that was written before: its tag does not count as new. */
+/** For a key whose tag is known: it does not count as new. */
 const ANY_TAG = { size: 0, has: () => true };
 const ID_BYTES = 8;
 
@@ -97,96 +80,91 @@ export class FirestoreWrites implements StoreWrites {
     this.#quota = new WriteQuota(deps.metrics);
   }
 
-  createJob(spec: Required<JobSpec>, signal: Signal): Promise<CreatedJob> {
+  createJob: StoreWrites['createJob'] = async (spec, signal) => {
     const incarnation = this.#newId();
-    const jobs = this.#deps.firestore.collection('jobs');
-    return this.#change(spec, { eventId: incarnation, signal }, async ({ record, job, nowMs }) => {
-      // A process stopped while deleting it.
-      if (record?.isDeleting) return { first: () => this.#removeAll(record.row) };
-      const jobsCount = job ? 0 : (await jobs.count().get()).data().count;
-      const rows = job && { job, head: HEAD };
-      const kept = decideCreate(rows, spec, { incarnation, jobsCount, nowMs });
-      if (kept.kind === 'unchanged') {
-        // An earlier attempt created the job, but its reply was lost.
-        const created = kept.info.incarnation === incarnation;
-        return { answer: async () => ({ job: await this.#infoOf(job, signal), created }) };
-      }
-      const answer = (moment: Moment) => {
-        const row = { ...kept.job, createdAtMs: moment.timestampMs };
-        return { job: jobInfoOf(row, moment), created: true };
-      };
-      return { kept, answer };
+    const key = { jobId: spec.jobId, counted: () => this.#deps.firestore.collection('jobs') };
+    const options = { eventId: incarnation, signal };
+    const { decision, found, revision } = await this.#change(key, options, (before) => {
+      const { stored, rows, count: jobsCount, nowMs } = before;
+      if (stored && !rows) return undefined; // a process stopped while deleting it
+      return decideCreate(rows, spec, { incarnation, jobsCount, nowMs });
     });
-  }
+    // The core counts revisions of a new job from 1.
+    if (decision?.kind === 'apply') return { job: { ...decision.info, revision }, created: true };
+    const { stored, rows } = found;
+    if (!rows) {
+      if (stored) await this.#removeAll(stored.row);
+      return this.createJob(spec, signal);
+    }
+    // If an earlier attempt created the job, its reply was lost.
+    const created = rows.job.incarnation === incarnation;
+    return { job: await this.infoOf(rows.job, signal), created };
+  };
 
-  updateJob(meant: MeantJob, patch: JobPatch, signal: Signal): Promise<JobInfo> {
-    const { writtenTags } = this.#documents(meant.jobId);
-    return this.#change(meant, { signal }, async ({ job, nowMs, transaction }) => {
-      const tags = readTags(await transaction.get(writtenTags));
-      const rows = job && { job, head: HEAD, tags };
-      const kept = decideUpdate(rows, { ...meant, patch }, nowMs);
-      return { kept, answer: (moment) => jobInfoOf(kept.job, moment) };
+  updateJob: StoreWrites['updateJob'] = async (meant, patch, signal) => {
+    const key = { ...meant, other: this.#documents(meant.jobId).writtenTags };
+    const { decision } = await this.#change(key, { signal }, ({ rows, other, nowMs }) => {
+      const tags = readTags(other);
+      return decideUpdate(rows && { ...rows, tags }, { ...meant, patch }, nowMs);
     });
-  }
+    return decision.info;
+  };
 
-  markJobDeleted(meant: MeantJob, signal: Signal): Promise<JobInfo> {
-    return this.#change(meant, { signal }, ({ job, nowMs }) => {
-      const kept = decideMark(job && { job, head: HEAD }, meant, nowMs);
-      if (kept.kind === 'unchanged') return { answer: () => this.#infoOf(job, signal) };
-      const answer = (moment: Moment) =>
-        jobInfoOf({ ...kept.job, deletedAtMs: moment.timestampMs }, moment);
-      return { kept, answer };
-    });
-  }
+  markJobDeleted: StoreWrites['markJobDeleted'] = async (meant, signal) => {
+    const { decision, found } = await this.#change(meant, { signal }, ({ rows, nowMs }) =>
+      decideMark(rows, meant, nowMs),
+    );
+    const isMarked = decision.kind === 'unchanged';
+    return isMarked && found.rows ? this.infoOf(found.rows.job, signal) : decision.info;
+  };
 
   /**
    * First marks the job so that no one sees it any more, then removes its documents, the job document last. After a
    * crash in between, the next caller that finds the job continues from there.
    */
-  deleteJob({ ifRevision, ...meant }: DeletedJob, signal: Signal): Promise<boolean> {
-    const { jobId } = meant;
-    const { job, jobCopy, newest } = this.#documents(jobId);
-    return this.#change(meant, { signal }, async ({ record, transaction }) => {
-      if (!record) return { answer: () => false };
-      const { row, isDeleting } = record;
-      checkIncarnationOf(row, meant.incarnation);
-      if (!isDeleting && ifRevision !== undefined) {
-        const revision = latestCommit((await transaction.get(newest)).docs);
+  deleteJob: StoreWrites['deleteJob'] = async ({ jobId, incarnation, ifRevision }, signal) => {
+    const { calls, metrics, onDeleted } = this.#deps;
+    const documents = this.#documents(jobId);
+    const mark = async (transaction: Transaction) => {
+      const { stored, rows } = await readRows(transaction, documents, { jobId });
+      if (stored) checkIncarnationOf(stored.row, incarnation);
+      if (!rows) return stored?.row;
+      if (ifRevision !== undefined) {
+        const revision = latestCommit(await transaction.get(documents.newest));
         if (revision > ifRevision) throw movedOn(jobId, revision, ifRevision);
       }
-      if (!isDeleting) {
-        transaction.update(job, { isDeleting: true, deleted: true });
-        transaction.delete(jobCopy);
-      }
-      const answer = async () => {
-        await this.#removeAll(row);
-        this.#deps.onDeleted(row);
-        return true;
-      };
-      return { answer };
-    });
-  }
+      transaction.update(documents.job, { isDeleting: true, deleted: true });
+      transaction.delete(documents.jobCopy);
+      return rows.job;
+    };
+    const marking = calls.transact(`the deletion of job "${jobId}"`, mark, { signal });
+    const row = await countFenced(metrics, marking);
+    if (!row) return false;
+    await this.#removeAll(row);
+    onDeleted(row);
+    return true;
+  };
 
-  lease(request: LeaseRequest, signal: Signal): Promise<TaskLease> {
-    return this.#change(request, { signal }, ({ job, task, nowMs }) => {
-      const rows = job && { job, head: HEAD, task: task?.row };
-      const decision = decideLease(rows, request, nowMs);
-      if (decision.kind === 'unchanged') return { kept: {}, answer: () => decision.lease };
-      return { kept: decision, answer: (moment) => leaseAt(decision.task, moment) };
-    });
-  }
+  lease: StoreWrites['lease'] = async (request, signal) => {
+    const { decision } = await this.#change(request, { signal }, ({ rows, nowMs }) =>
+      decideLease(rows, request, nowMs),
+    );
+    return decision.lease;
+  };
 
-  /** For a lease that has expired by the local clock; Firestore's clock decides. Undefined if it has not expired. */
-  declareLost({ jobId, incarnation, taskId, epoch }: LeaseRef): Promise<TaskLease | undefined> {
-    const renewals = this.#documents(jobId).lease(taskId);
-    return this.#change({ jobId, taskId }, {}, async ({ job, task, nowMs, transaction }) => {
-      const endMs = leaseEndMs(await transaction.get(renewals), epoch);
-      const isOver = endMs !== undefined && endMs <= nowMs && job?.incarnation === incarnation;
-      const rows = isOver ? { job, head: HEAD, task: task?.row } : undefined;
-      const kept = decideLost(rows, epoch, nowMs);
-      if (!kept) return { answer: () => undefined };
-      return { kept, answer: (moment) => leaseAt(kept.task, moment) };
+  /** For a lease that has expired by the local clock; Firestore's clock decides. */
+  async declareLost({ jobId, incarnation, taskId, epoch }: LeaseRef): Promise<void> {
+    const { logger, metrics } = this.#deps;
+    const key = { jobId, taskId, other: this.#documents(jobId).lease(taskId) };
+    const { decision } = await this.#change(key, {}, ({ rows, other, nowMs }) => {
+      const isOver = other && leaseEndMs(other, epoch) <= nowMs;
+      const isLost = isOver && rows?.job.incarnation === incarnation;
+      return isLost ? decideLost(rows, epoch, nowMs) : undefined;
     });
+    if (!decision) return;
+    const { revision } = decision.lease;
+    logger.warn('🟡 a task lost its lease', { jobId, taskId, epoch, revision });
+    metrics.add('syncline_jobs_leases_lost_total');
   }
 
   /** Writes to the same key run one at a time: their transactions would only conflict. */
@@ -225,37 +203,50 @@ export class FirestoreWrites implements StoreWrites {
     return this.#tags.get(incarnation)?.has(tag) ?? false;
   }
 
-  #setState(write: CheckedWrite, signal: Signal): Promise<EncodedResult> {
+  async #setState(write: CheckedWrite, signal: Signal): Promise<EncodedResult> {
     const { jobId, incarnation, taskId, tag, epoch, eventId, digest } = write;
-    const documents = this.#documents(jobId);
-    return this.#change(write, { eventId, digest, signal }, async (found) => {
-      const { job, task, state: stored, nowMs, transaction } = found;
-      const isNewTag = !stored && !this.#isKnown(write);
-      const tags = isNewTag ? readTags(await transaction.get(documents.writtenTags)) : undefined;
-      const statesCount = job && !stored ? await this.#statesCount(job) : 0;
-      const rows = { head: { ...HEAD, statesCount }, task: task?.row, cell: stored?.cell };
-      const decision = decideSetState(job && { job, ...rows, tags: tags ?? ANY_TAG }, write, nowMs);
-      if (decision.kind !== 'apply') {
-        const isDuplicate = decision.kind === 'duplicate';
-        const current = stored?.state ?? defaultState(jobId, taskId, tag);
-        const state = encodeState(isDuplicate ? decision.state : current);
-        return { answer: () => ({ applied: isDuplicate, duplicate: isDuplicate, state }) };
-      }
-      // A writer with the current epoch is alive: first the lease is held again, which is a separate change.
-      const renewal = { jobId, incarnation, taskId, epoch, action: 'renew', ttlMs: 0 } as const;
-      if (decision.task) return { first: () => this.lease({ ...renewal, holder: '' }, signal) };
-      if (job && tags && !tags.has(tag)) {
-        for (const added of [tag, ...(this.#newTags.get(incarnation) ?? [])])
-          if (tagsCount(job, tags, added) <= jobsLimits.tagsPerJobMax.value) tags.add(added);
-        transaction.set(documents.writtenTags, { tags: [...tags] });
-      }
-      const answer = (moment: Moment) => {
-        this.#noteTags(incarnation, tags ?? [tag]);
-        const state = encodeState({ ...decision.state, ...moment });
-        return { applied: true, duplicate: false, state };
-      };
-      return { kept: { state: decision.state }, answer };
+    const { states, writtenTags } = this.#documents(jobId);
+    let tags: Iterable<string> = [tag];
+    const key = {
+      ...{ jobId, taskId, tag },
+      other: this.#isKnown(write) ? undefined : writtenTags,
+      counted: (job: JobRow | undefined) => (job && this.#mayBeFull(job) ? states : undefined),
+    };
+    const onStore = (transaction: Transaction, { rows, other }: Found) => {
+      if (!other || !rows) return;
+      const written = readTags(other);
+      tags = written;
+      if (written.has(tag)) return;
+      for (const added of [tag, ...(this.#newTags.get(incarnation) ?? [])])
+        if (tagsCount(rows.job, written, added) <= jobsLimits.tagsPerJobMax.value)
+          written.add(added);
+      transaction.set(writtenTags, { tags: [...written] });
+    };
+    const options = { eventId, digest, signal, onStore };
+    const { decision, found } = await this.#change(key, options, (before) => {
+      const { rows, state, other, nowMs } = before;
+      const cell = state && { ...state.row, progress: 0, recent: state.recent };
+      const tagsBefore = other ? readTags(other) : ANY_TAG;
+      const decided = decideSetState(rows && { ...rows, cell, tags: tagsBefore }, write, nowMs);
+      return decided.kind === 'apply' && decided.task ? ({ kind: 'lost' } as const) : decided;
     });
+    switch (decision.kind) {
+      case 'lost': {
+        // A writer with the current epoch is alive: first the lease is held again, which is a separate change.
+        const renewal = { jobId, incarnation, taskId, epoch, action: 'renew' } as const;
+        await this.lease({ ...renewal, ttlMs: 0, holder: '' }, signal);
+        return this.#setState(write, signal);
+      }
+      case 'version': {
+        const current = found.state?.row ?? defaultState(jobId, taskId, tag);
+        return { applied: false, duplicate: false, state: encodeState(current) };
+      }
+      case 'duplicate':
+        return { applied: true, duplicate: true, state: encodeState(decision.state) };
+      case 'apply':
+        this.#noteTags(incarnation, tags);
+        return { applied: true, duplicate: false, state: encodeState(decision.state) };
+    }
   }
 
   #noteTags(incarnation: string, tags: Iterable<string>): void {
@@ -263,48 +254,54 @@ export class FirestoreWrites implements StoreWrites {
     this.#tags.set(incarnation, new Set([...(this.#tags.get(incarnation) ?? []), ...tags]));
   }
 
-  /** Counts only if the limit could be reached. */
-  async #statesCount({ jobId, incarnation, numTasks }: JobRow): Promise<number> {
+  /** Whether the limit on states could be reached, so that they must be counted. */
+  #mayBeFull({ incarnation, numTasks }: JobRow): boolean {
     const statesMax = numTasks * ((this.#tags.get(incarnation)?.size ?? 0) + 1);
-    if (statesMax <= jobsLimits.statesPerJobMax.value) return 0;
-    return (await this.#documents(jobId).states.count().get()).data().count;
+    return statesMax > jobsLimits.statesPerJobMax.value;
   }
 
-  /** Runs one transaction, again if necessary. Its revision is found by reading back what it has stored. */
-  async #change<T>(
+  /** The job with its latest revision. */
+  async infoOf(row: JobRow, signal: Signal): Promise<JobInfo> {
+    const { jobId, metadataRevision } = row;
+    const { newest } = this.#documents(jobId);
+    const what = `reading job "${jobId}"`;
+    const found = await this.#deps.calls.read(what, () => newest.get(), { signal });
+    const revision = Math.max(metadataRevision, latestCommit(found));
+    this.#deps.onShown(jobId, revision);
+    return jobInfoOf(row, { revision, timestampMs: millisOf(revision) });
+  }
+
+  /**
+   * Runs one transaction. Its revision is found by reading back what it has stored. The core computes revisions from
+   * the one before, so the change is then decided again, with the head as of the commit.
+   */
+  async #change<D extends Decision>(
     key: Key,
-    { signal, eventId = this.#newId(), digest = '' }: ChangeOptions,
-    decide: (found: Found) => Decided<T> | Promise<Decided<T>>,
-  ): Promise<T> {
-    const { calls } = this.#deps;
+    { signal, eventId = this.#newId(), digest = '', onStore }: ChangeOptions,
+    decide: (found: Found) => D,
+  ): Promise<{ readonly decision: D; readonly found: Found; readonly revision: number }> {
+    const { calls, metrics, onShown } = this.#deps;
     const { jobId } = key;
     const documents = this.#documents(jobId);
     const body = async (transaction: Transaction) => {
       const found = await readRows(transaction, documents, key);
-      const decided = await decide(found);
-      const kept = 'first' in decided ? undefined : decided.kept;
-      const { incarnation = '' } = kept?.job ?? found.job ?? {};
-      const stored = kept && storeRow(documents, found, kept, { incarnation, eventId, digest });
-      return { decided, stored };
+      const decision = decide(found);
+      const isApplied = decision?.kind === 'apply';
+      if (!isApplied && decision?.kind !== 'unchanged') return { found, decision };
+      if (isApplied) onStore?.(transaction, found);
+      const changed = { ...(isApplied && decision), eventId, digest };
+      return { found, decision, stored: storeRow(transaction, documents, found, changed) };
     };
-    for (;;) {
-      const transaction = this.#deps.calls.transact(`the write to job "${jobId}"`, body, {
-        signal,
-      });
-      const { decided, stored } = await countFenced(this.#deps.metrics, transaction);
-      if ('first' in decided) {
-        await decided.first();
-        continue;
-      }
-      if (!stored) return decided.answer(HEAD);
-      // If reading back fails, a retry with the same event id gets the correct result.
-      const options = { signal, outcome: 'unknown' } as const;
-      const snapshot = await calls.read(`reading back ${stored.path}`, () => stored.get(), options);
-      const write = readWritten(snapshot, {})?.recent.find((recent) => recent.eventId === eventId);
-      if (write) this.#deps.onCommitted(jobId, write.revision);
-      const revision = write?.revision ?? microsOf(snapshot.readTime); // deleted since: the revision no longer matters
-      return decided.answer({ revision, timestampMs: millisOf(revision) });
-    }
+    const transaction = calls.transact(`the write to job "${jobId}"`, body, { signal });
+    const { found, decision, stored } = await countFenced(metrics, transaction);
+    if (!stored) return { decision, found, revision: 0 };
+    // If reading back fails, a retry with the same event id gets the correct result.
+    const options = { signal, outcome: 'unknown' } as const;
+    const snapshot = await calls.read(`reading back ${stored.path}`, () => stored.get(), options);
+    const write = readWrites(snapshot)?.recent.find((recent) => recent.eventId === eventId);
+    if (write) onShown(jobId, write.revision);
+    const revision = write?.revision ?? 1_000 * found.nowMs; // deleted since: the revision no longer matters
+    return { decision: decide(foundBefore(revision, found)), found, revision };
   }
 
   /** Removes the remaining documents of a job whose deletion has begun, unless it has been recreated since. */
@@ -341,22 +338,13 @@ export class FirestoreWrites implements StoreWrites {
     }
   }
 
-  #infoOf(job: JobRow | undefined, signal: Signal): Promise<JobInfo> {
-    if (!job) throw new TypeError('an unchanged job must exist');
-    return this.#deps.infoOf(job, signal);
-  }
-
-  #documents(jobId: string): JobDocuments {
+  #documents(jobId: string) {
     return jobDocuments(this.#deps.firestore, jobId);
   }
 
   #newId(): string {
     return Buffer.from(this.#deps.random.bytes(ID_BYTES)).toString('hex');
   }
-}
-
-function leaseAt(task: TaskRow, { revision, timestampMs }: Moment): TaskLease {
-  return leaseOf({ ...task, revision }, timestampMs);
 }
 
 function settledOrAborted(promise: Promise<unknown>, signal: Signal): Promise<void> {

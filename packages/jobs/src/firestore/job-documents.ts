@@ -18,13 +18,22 @@ import {
   type DocumentSnapshot,
   FieldValue,
   type Firestore,
+  type Query,
+  type QuerySnapshot,
   Timestamp,
   type Transaction,
 } from '@google-cloud/firestore';
 import { SynclineError } from '@syncline/kernel';
-import type { CellRow, JobRow, RecentWrite, TaskRow } from '../core/rows.js';
-import type { LeaseState } from '../job.js';
-import { statusClass } from '../job.js';
+import {
+  type JobRow,
+  type JobRows,
+  jobInfoOf,
+  leaseOf,
+  type RecentWrite,
+  type TaskRow,
+} from '../core/rows.js';
+import { jobChange, leaseChange, stateChange } from '../engine/changes.js';
+import { type LeaseState, statusClass } from '../job.js';
 import { jobsLimits } from '../limits.js';
 import { parsePayload, type StoredState } from '../wire/messages.js';
 
@@ -40,8 +49,6 @@ export function jobDocuments(firestore: Firestore, jobId: string) {
   const tasks = job.collection('tasks');
   const leases = job.collection('leases');
   const tags = job.collection('tags');
-  /** Escapes what Firestore does not allow in an id. */
-  const idOf = (tag: string) => tag.replace(/[%/]/g, encodeURIComponent);
   return {
     ...{ jobId, job, states, tasks, leases, tags },
     jobCopy: states.doc(JOB_COPY),
@@ -51,24 +58,28 @@ export function jobDocuments(firestore: Firestore, jobId: string) {
     task: (taskId: number) => tasks.doc(String(taskId)),
     taskCopy: (taskId: number) => states.doc(String(taskId)),
     lease: (taskId: number) => leases.doc(String(taskId)),
-    state: (taskId: number, tag: string) => states.doc(`${taskId}-${idOf(tag)}`),
+    state: (taskId: number, tag: string) => states.doc(stateId(taskId, tag)),
   };
 }
 
-export function microsOf({ seconds, nanoseconds }: Timestamp): number {
-  return seconds * 1_000_000 + Math.floor(nanoseconds / 1_000);
+/** Escapes what Firestore does not allow in an id. */
+export function stateId(taskId: number, tag: string): string {
+  return `${taskId}-${tag.replace(/[%/]/g, encodeURIComponent)}`;
 }
 
 export function millisOf(revision: number): number {
   return Math.floor(revision / 1_000);
 }
 
+/** The commit time in microseconds. */
 export function commitOf({ updateTime }: DocumentSnapshot): number {
-  return updateTime ? microsOf(updateTime) : 0;
+  return updateTime
+    ? updateTime.seconds * 1_000_000 + Math.floor(updateTime.nanoseconds / 1_000)
+    : 0;
 }
 
-export function latestCommit(documents: readonly DocumentSnapshot[]): number {
-  return Math.max(0, ...documents.map(commitOf));
+export function latestCommit({ docs }: QuerySnapshot): number {
+  return Math.max(0, ...docs.map(commitOf));
 }
 
 // Document contents: a sample of each kind, which defines its type and is used to check what is read.
@@ -82,8 +93,6 @@ const JOB = {
   expectedTags: [''],
   labels: [{ name: '', value: '' }],
   deleted: false,
-  /** The job is deleted, but some of its documents still have to be removed. */
-  isDeleting: false,
 };
 const TASK = { taskID: 0, epoch: 0, lease: 'held' as LeaseState, ttlMs: 0, holder: '' };
 const STATE = {
@@ -129,96 +138,82 @@ function corrupt({ ref: { path } }: DocumentSnapshot, field: string): SynclineEr
   );
 }
 
-// Documents as rows. `revision` is the commit time of the document, or slightly more if another one has the same time.
-
-interface Written {
+/** What a document contains, and its latest writes, newest first: the first one wrote the contents. */
+interface Written<Row> {
   readonly incarnation: string;
-  /** Newest first: the first one wrote the current contents. */
   readonly recent: readonly [RecentWrite, ...RecentWrite[]];
+  readonly row: Row;
 }
 
-export function readWritten<Fields extends object>(
-  snapshot: DocumentSnapshot,
+/** `revision` is the commit time of the document, or slightly more if another one has the same time. */
+function reader<Fields extends object, Row>(
   sample: Fields,
-  revision = commitOf(snapshot),
-): (Written & { readonly fields: Fields }) | undefined {
-  const fields = readFields(snapshot, { ...WRITTEN, ...sample });
-  if (!fields) return undefined;
-  const remembered = (write: typeof WRITE, at: number): RecentWrite => {
-    const { eventID: eventId, version, digest } = write;
-    return { eventId, version, revision: at, timestampMs: millisOf(at), digest };
+  rowOf: (fields: Fields & typeof WRITTEN, latest: RecentWrite, snapshot: DocumentSnapshot) => Row,
+) {
+  const writeOf = ({ eventID: eventId, version, digest }: typeof WRITE, revision: number) => {
+    return { eventId, version, revision, timestampMs: millisOf(revision), digest };
   };
-  const earlier = fields.earlier.map((write) => remembered(write, write.revision));
-  const recent = [remembered(fields, revision), ...earlier] as const;
-  return { incarnation: fields.incarnation, recent, fields };
+  return (snapshot: DocumentSnapshot, revision = commitOf(snapshot)): Written<Row> | undefined => {
+    const fields = readFields(snapshot, { ...WRITTEN, ...sample });
+    if (!fields) return undefined;
+    const { incarnation, earlier } = fields;
+    const latest = writeOf(fields, revision);
+    const recent = [latest, ...earlier.map((write) => writeOf(write, write.revision))] as const;
+    return { incarnation, recent, row: rowOf(fields, latest, snapshot) };
+  };
 }
 
-/** `before`: the document as it was before this write. */
-function writtenFields(
-  { incarnation, eventId, digest }: Readonly<Record<'incarnation' | 'eventId' | 'digest', string>>,
-  before: Written | undefined,
-) {
+/** For any of these documents. */
+export const readWrites = reader({}, () => undefined);
+
+type Write = Readonly<{ eventId: string; digest: string }>;
+
+function writeFields({ eventId, digest }: Write, before: Written<unknown> | undefined) {
   const recent = before?.recent.slice(0, jobsLimits.recentEventIdsMax.value - 1) ?? [];
   const earlier = recent.map(({ eventId: eventID, version, revision, digest: content }) => {
     return { eventID, version, revision, digest: content };
   });
   const version = (recent[0]?.version ?? 0) + 1;
   const timestamp = FieldValue.serverTimestamp();
-  const write = { eventID: eventId, version, digest };
-  return { ...write, incarnation, earlier, timestamp };
+  return { eventID: eventId, version, digest, earlier, timestamp };
 }
 
-type JobRecord = Written & Readonly<{ row: JobRow; isDeleting: boolean }>;
-
-export function readJob(
-  snapshot: DocumentSnapshot,
-  revision = commitOf(snapshot),
-): JobRecord | undefined {
-  const found = readWritten(snapshot, JOB, revision);
-  if (!found) return undefined;
-  const { fields, ...written } = found;
-  const { jobId, numTasks, expectedTags, labels, deleted, isDeleting } = fields;
-  const row = {
-    jobId,
-    incarnation: written.incarnation,
-    numTasks,
-    expectedTags,
+export const readJob = reader(JOB, (fields, { revision, timestampMs }, snapshot): JobRow => {
+  const { jobId, incarnation, numTasks, expectedTags, labels, deleted } = fields;
+  return {
+    ...{ jobId, incarnation, numTasks, expectedTags },
     labels: Object.fromEntries(labels.map(({ name, value }) => [name, value])),
     createdAtMs: snapshot.createTime?.toMillis() ?? 0,
-    ...(deleted ? { deletedAtMs: millisOf(revision) } : {}),
+    ...(deleted && { deletedAtMs: timestampMs }),
     metadataRevision: revision,
   };
-  return { ...written, row, isDeleting };
+});
+
+/** Undefined if the job does not exist, or is deleted and some of its documents still have to be removed. */
+export function presentJob(snapshot: DocumentSnapshot | undefined): JobRow | undefined {
+  const isDeleting = snapshot?.get('isDeleting') === true;
+  return snapshot && !isDeleting ? readJob(snapshot)?.row : undefined;
 }
 
 function jobFields({ jobId, numTasks, expectedTags, labels, ...row }: JobRow) {
-  const metadata = { jobId, numTasks, expectedTags: [...expectedTags] };
-  const deleted = row.deletedAtMs !== undefined;
   const pairs = Object.entries(labels).map(([name, value]) => ({ name, value }));
-  const fields = { ...metadata, labels: pairs, deleted, isDeleting: false };
-  return { ...fields, createdAt: Timestamp.fromMillis(row.createdAtMs) };
+  const deleted = row.deletedAtMs !== undefined;
+  const createdAt = Timestamp.fromMillis(row.createdAtMs);
+  return { jobId, numTasks, expectedTags: [...expectedTags], labels: pairs, deleted, createdAt };
 }
 
-type TaskRecord = Written & Readonly<{ row: TaskRow }>;
-
-export function readTask(
-  snapshot: DocumentSnapshot,
-  revision = commitOf(snapshot),
-): TaskRecord | undefined {
-  const found = readWritten(snapshot, TASK, revision);
-  if (!found) return undefined;
-  const { fields, ...written } = found;
+const readTask = reader(TASK, (fields, { revision }): TaskRow => {
   const { taskID: taskId, epoch, lease: state, ttlMs, holder } = fields;
-  return { ...written, row: { taskId, epoch, state, ttlMs, holder, revision } };
-}
+  return { taskId, epoch, state, ttlMs, holder, revision };
+});
 
 function taskFields({ taskId, epoch, state, ttlMs, holder }: TaskRow): typeof TASK {
   return { taskID: taskId, epoch, lease: state, ttlMs, holder };
 }
 
 /** Whether the lease expires unless it is renewed. */
-export function mustRenew({ state, ttlMs }: TaskRow): boolean {
-  return state === 'held' && ttlMs > 0;
+export function mustRenew(task: TaskRow | undefined): boolean {
+  return task?.state === 'held' && task.ttlMs > 0;
 }
 
 /** Renewed by this commit. A lease that need not be renewed has no time, so searches for expired leases skip it. */
@@ -228,40 +223,27 @@ function leaseFields(task: TaskRow) {
   return { taskID: taskId, epoch, ttlMs, renewedAt };
 }
 
-/** When a lease with this epoch expires unless it is renewed; undefined if never. */
-export function leaseEndMs(snapshot: DocumentSnapshot, epoch: number): number | undefined {
+/** When a lease with this epoch expires unless it is renewed. */
+export function leaseEndMs(snapshot: DocumentSnapshot, epoch: number): number {
   const renewedAt: unknown = snapshot.get('renewedAt');
-  if (!(renewedAt instanceof Timestamp) || snapshot.get('epoch') !== epoch) return undefined;
-  return renewedAt.toMillis() + Number(snapshot.get('ttlMs'));
+  const expires = renewedAt instanceof Timestamp && snapshot.get('epoch') === epoch;
+  return expires ? renewedAt.toMillis() + Number(snapshot.get('ttlMs')) : Number.POSITIVE_INFINITY;
 }
 
-type StateRecord = Written & Readonly<{ cell: CellRow; state: StoredState }>;
-
-export function readState(
-  snapshot: DocumentSnapshot,
-  revision = commitOf(snapshot),
-): StateRecord | undefined {
-  const found = readWritten(snapshot, STATE, revision);
-  if (!found) return undefined;
-  const { fields, ...written } = found;
+export const readState = reader(STATE, (fields, latest, snapshot): StoredState => {
   const { taskID: taskId, tag, status, message, progress, schemaVersion, payload } = fields;
+  const { version, revision, timestampMs, eventId } = latest;
   if (progress !== null && !(Number(progress) >= 0 && progress <= 1))
     throw corrupt(snapshot, 'progress');
   if (payload !== null && !parsePayload(payload)) throw corrupt(snapshot, 'payload');
-  const { recent } = written;
-  const [{ version, timestampMs, eventId }] = recent;
-  const jobId = snapshot.ref.path.split('/')[1] ?? '';
-  const content = {
-    ...{ jobId, taskId, tag, status, statusClass: statusClass(status), message, schemaVersion },
-    ...(progress === null ? {} : { progress }),
-    ...(payload === null ? {} : { payloadJson: payload }),
-  };
   return {
-    ...written,
-    cell: { version, revision, status, progress: progress ?? 0, recent },
-    state: { ...content, timestampMs, version, revision, eventId },
+    jobId: snapshot.ref.path.split('/')[1] ?? '',
+    ...{ taskId, tag, status, statusClass: statusClass(status), message, schemaVersion },
+    ...{ version, revision, timestampMs, eventId },
+    ...(progress !== null && { progress }),
+    ...(payload !== null && { payloadJson: payload }),
   };
-}
+});
 
 function stateFields(state: StoredState): typeof STATE {
   const { taskId, tag, status, message, progress = null, schemaVersion } = state;
@@ -269,77 +251,109 @@ function stateFields(state: StoredState): typeof STATE {
   return { taskID: taskId, tag, status, message, progress, schemaVersion, payload };
 }
 
-export function readTags(snapshot: DocumentSnapshot): Set<string> {
-  return new Set(readFields(snapshot, TAGS)?.tags);
+export function readTags(snapshot: DocumentSnapshot | undefined): Set<string> {
+  return new Set(snapshot && readFields(snapshot, TAGS)?.tags);
 }
 
-// Reading and storing the rows of a job inside a transaction.
+/** A document of `states` as a change. Its `row` is that of the job or task, or the state. */
+export function readChange(document: DocumentSnapshot, revision: number) {
+  const { id } = document;
+  const timestampMs = millisOf(revision);
+  if (id === JOB_COPY) {
+    const job = readJob(document, revision);
+    return job && { ...job, change: jobChange(jobInfoOf(job.row, { revision, timestampMs })) };
+  }
+  if (id.includes('-')) {
+    const state = readState(document, revision);
+    return state && { ...state, change: stateChange(state.row) };
+  }
+  const task = readTask(document, revision);
+  return task && { ...task, change: leaseChange(leaseOf(task.row, timestampMs), timestampMs) };
+}
 
 /** Which documents a write reads in addition to the job's. */
-export type Key = Readonly<{ jobId: string; taskId?: number; tag?: string }>;
+export type Key = Readonly<{
+  jobId: string;
+  taskId?: number;
+  tag?: string;
+  other?: DocumentReference | undefined;
+  /** What to count if the write would add a document. */
+  counted?: (job: JobRow | undefined) => Query | undefined;
+}>;
 
 /** What a transaction has read. Rows of another incarnation are treated as absent. */
 export interface Found {
-  readonly transaction: Transaction;
   /** Set even if the job is being deleted. */
-  readonly record: JobRecord | undefined;
-  readonly job: JobRow | undefined;
-  readonly task: TaskRecord | undefined;
-  readonly state: StateRecord | undefined;
+  readonly stored: Written<JobRow> | undefined;
+  readonly rows: (JobRows & Readonly<{ task: TaskRow | undefined }>) | undefined;
+  readonly task: Written<TaskRow> | undefined;
+  readonly state: Written<StoredState> | undefined;
+  readonly other: DocumentSnapshot | undefined;
+  readonly count: number;
   /** By Firestore's clock. */
   readonly nowMs: number;
 }
 
+/** The core computes the next revision from the head, but here it is known only after the commit. */
+const HEAD = { revision: 0, timestampMs: 0, statesCount: 0 };
+
+/** As if it had been read just before the change that was committed as this revision. */
+export function foundBefore(revision: number, found: Found): Found {
+  const head = { ...HEAD, revision: revision - 1 };
+  return { ...found, rows: found.rows && { ...found.rows, head }, nowMs: millisOf(revision) };
+}
+
 /** The one row that a write changes. If there is none, only the lease is renewed. */
-export type Kept = Readonly<{ job?: JobRow; task?: TaskRow; state?: StoredState }>;
+export type Changed = Readonly<{ job?: JobRow; task?: TaskRow | undefined; state?: StoredState }>;
 
 export async function readRows(
   transaction: Transaction,
   documents: JobDocuments,
-  { taskId, tag }: Key,
+  { taskId = -1, tag, other, counted }: Key,
 ): Promise<Found> {
   const wanted = [documents.job];
-  if (taskId !== undefined) wanted.push(documents.task(taskId));
-  if (taskId !== undefined && tag !== undefined) wanted.push(documents.state(taskId, tag));
-  const [first, task, state] = await transaction.getAll(...wanted);
-  const record = first && readJob(first);
-  const job = record?.isDeleting ? undefined : record?.row;
-  const ofJob = <R extends Written>(found: R | undefined) =>
+  if (taskId >= 0) wanted.push(documents.task(taskId));
+  if (tag !== undefined) wanted.push(documents.state(taskId, tag));
+  const snapshots = await transaction.getAll(...wanted, ...(other ? [other] : []));
+  const [first, second, third] = snapshots.slice(0, wanted.length);
+  const stored = first && readJob(first);
+  const job = presentJob(first);
+  const ofJob = <Row>(found: Written<Row> | undefined) =>
     found?.incarnation === job?.incarnation ? found : undefined;
-  return {
-    transaction,
-    record,
-    job,
-    task: ofJob(task && readTask(task)),
-    state: ofJob(state && readState(state)),
-    nowMs: first?.readTime.toMillis() ?? 0,
-  };
+  const task = ofJob(second && readTask(second));
+  const state = ofJob(third && readState(third));
+  const query = state || (tag === undefined && stored) ? undefined : counted?.(job);
+  const count = query ? (await query.count().get()).data().count : 0;
+  const rows = job && { job, head: { ...HEAD, statesCount: count }, task: task?.row };
+  const nowMs = first?.readTime.toMillis() ?? 0;
+  return { stored, rows, task, state, other: snapshots[wanted.length], count, nowMs };
 }
 
 /** Stores a row and its copy, and renews the lease of its task. Returns the document of the row. */
 export function storeRow(
+  transaction: Transaction,
   documents: JobDocuments,
-  { transaction, record, task: taskBefore, state: stateBefore }: Found,
-  { job, task, state }: Kept,
-  write: Parameters<typeof writtenFields>[0],
+  found: Found,
+  { job, task, state, ...write }: Changed & Write,
 ): DocumentReference | undefined {
-  const lease = task ?? taskBefore?.row;
-  if (lease && (mustRenew(lease) || (taskBefore && mustRenew(taskBefore.row))))
+  const { incarnation } = job ?? found.rows?.job ?? {};
+  const lease = task ?? found.task?.row;
+  if (lease && (mustRenew(lease) || mustRenew(found.task?.row)))
     transaction.set(documents.lease(lease.taskId), leaseFields(lease));
-  if (job) {
-    const fields = { ...jobFields(job), ...writtenFields(write, record) };
-    transaction.set(documents.jobCopy, fields);
-    transaction.set(documents.job, fields);
-    return documents.job;
-  }
+  const store = (
+    fields: object,
+    replaced: Written<unknown> | undefined,
+    targets: readonly DocumentReference[],
+  ) => {
+    const contents = { ...fields, incarnation, ...writeFields(write, replaced) };
+    for (const target of targets) transaction.set(target, contents);
+    return targets[0];
+  };
+  if (job) return store(jobFields(job), found.stored, [documents.job, documents.jobCopy]);
   if (task) {
-    const fields = { ...taskFields(task), ...writtenFields(write, taskBefore) };
-    transaction.set(documents.taskCopy(task.taskId), fields);
-    transaction.set(documents.task(task.taskId), fields);
-    return documents.task(task.taskId);
+    const targets = [documents.task(task.taskId), documents.taskCopy(task.taskId)];
+    return store(taskFields(task), found.task, targets);
   }
   if (!state) return undefined;
-  const document = documents.state(state.taskId, state.tag);
-  transaction.set(document, { ...stateFields(state), ...writtenFields(write, stateBefore) });
-  return document;
+  return store(stateFields(state), found.state, [documents.state(state.taskId, state.tag)]);
 }

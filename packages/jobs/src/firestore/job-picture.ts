@@ -4,52 +4,50 @@
 // be committed in the same microsecond: they are ordered by id, and the second one counts as one microsecond later, so
 // that revisions rise strictly.
 import type { DocumentSnapshot } from '@google-cloud/firestore';
-import { type JobRow, jobInfoOf, leaseOf, type TaskRow } from '../core/rows.js';
+import { type JobRow, jobInfoOf, type TaskRow } from '../core/rows.js';
 import { type Cell, progressOf } from '../engine/cell-counts.js';
 import {
-  changeTopics,
   decodeStoredState,
   type JobFilter,
-  jobChange,
-  leaseChange,
   matchesFilter,
   type StoredChange,
-  stateChange,
 } from '../engine/changes.js';
 import type { JobProgress } from '../engine/checked-job-store.js';
 import { JobCells } from '../engine/job-cells.js';
 import type { JobFeedView } from '../engine/job-feed.js';
 import { lostOf } from '../engine/job-reads.js';
-import type { JobHead } from '../engine/store-adapter.js';
-import { defaultState, type JobInfo, type Scope } from '../job.js';
+import { defaultState, type Scope } from '../job.js';
 import { jobsLimits } from '../limits.js';
 import {
   commitOf,
   JOB_COPY,
   millisOf,
   mustRenew,
+  readChange,
   readJob,
-  readState,
-  readTask,
+  stateId,
 } from './job-documents.js';
 
 /** Approximate overhead of a change, excluding its bytes. */
 const CHANGE_BYTES = 300;
 
+type Seen = Readonly<{ commit: number; version: number; change: StoredChange }>;
+
 export class JobPicture {
+  row: JobRow;
   readonly cells: JobCells;
   readonly tasks = new Map<number, TaskRow>();
-  readonly #seen = new Map<string, { readonly commit: number; readonly version: number }>();
-  /** By narrowest topic, in order of revision. */
-  readonly #latest = new Map<string, StoredChange>();
-  #row: JobRow;
-  #revision = 0;
-  #commit = 0;
+  /** By document, in order of revision. */
+  readonly #latest = new Map<string, Seen>();
+  revision = 0;
+  /** The latest commit seen. */
+  commit = 0;
+  /** The number of versions that were overwritten before this picture saw them. */
+  skippedVersions = 0;
   #bytes = 0;
-  #skippedVersions = 0;
 
   constructor(row: JobRow) {
-    this.#row = row;
+    this.row = row;
     this.cells = new JobCells(row);
   }
 
@@ -62,26 +60,10 @@ export class JobPicture {
     return picture;
   }
 
-  get row(): JobRow {
-    return this.#row;
-  }
-
-  get revision(): number {
-    return this.#revision;
-  }
-
-  /** The latest commit seen. */
-  get commit(): number {
-    return this.#commit;
-  }
-
-  get head(): JobHead {
+  get head() {
+    const { revision } = this;
     const counts = this.cells.recount();
-    return { ...this.#moment, compactedTo: 0, logRecords: 0, counts };
-  }
-
-  get info(): JobInfo {
-    return jobInfoOf(this.#row, this.#moment);
+    return { revision, timestampMs: millisOf(revision), compactedTo: 0, logRecords: 0, counts };
   }
 
   get bytes(): number {
@@ -90,40 +72,48 @@ export class JobPicture {
 
   /** Infinity if no lease can expire. */
   get shortestTtlMs(): number {
-    let shortest = Number.POSITIVE_INFINITY;
-    for (const task of this.tasks.values())
-      if (mustRenew(task)) shortest = Math.min(shortest, task.ttlMs);
-    return shortest;
+    const held = [...this.tasks.values()].filter(mustRenew);
+    return held.reduce((least, { ttlMs }) => Math.min(least, ttlMs), Number.POSITIVE_INFINITY);
   }
 
   /** Returns the new changes, in order of revision. */
   apply(documents: readonly DocumentSnapshot[]): readonly StoredChange[] {
-    const newer = documents
-      .filter((document) => commitOf(document) > (this.#seen.get(document.id)?.commit ?? 0))
-      .sort((a, b) => commitOf(a) - commitOf(b) || (a.id < b.id ? -1 : 1));
-    return newer.flatMap((document) => {
-      const revision = Math.max(commitOf(document), this.#revision + 1);
-      const change = this.#take(document, revision);
-      if (!change) return [];
-      const key = changeTopics(change)[0] ?? '';
-      this.#bytes += change.bytes.length - (this.#latest.get(key)?.bytes.length ?? -CHANGE_BYTES);
-      this.#latest.delete(key); // moves it to the end
-      this.#latest.set(key, change);
-      this.#revision = revision;
-      return [change];
-    });
+    return documents
+      .filter((document) => commitOf(document) > (this.#latest.get(document.id)?.commit ?? 0))
+      .sort((a, b) => commitOf(a) - commitOf(b) || (a.id < b.id ? -1 : 1))
+      .flatMap((document) => this.#apply(document) ?? []);
   }
 
-  /** The number of versions overwritten before this picture saw them, since the last call. */
-  takeSkipped(): number {
-    const skipped = this.#skippedVersions;
-    this.#skippedVersions = 0;
-    return skipped;
+  /** Undefined if the document belongs to another incarnation. */
+  #apply(document: DocumentSnapshot): StoredChange | undefined {
+    const { id } = document;
+    const commit = commitOf(document);
+    const revision = Math.max(commit, this.revision + 1);
+    const read = readChange(document, revision);
+    if (read?.incarnation !== this.row.incarnation) return undefined;
+    const { row, change, recent } = read;
+    const [{ version }] = recent;
+    const before = this.#latest.get(id);
+    this.skippedVersions += version - (before?.version ?? version - 1) - 1;
+    this.#bytes += change.bytes.length - (before?.change.bytes.length ?? -CHANGE_BYTES);
+    this.#latest.delete(id); // moves it to the end
+    this.#latest.set(id, { commit, version, change });
+    this.revision = revision;
+    this.commit = Math.max(this.commit, commit);
+    if ('tag' in row) this.cells.set(row, row.status, row.progress);
+    else if ('epoch' in row) {
+      this.tasks.set(row.taskId, row);
+      this.cells.setLost(row.taskId, row.state === 'lost');
+    } else {
+      this.row = row;
+      this.cells.setExpectedTags(row.expectedTags);
+    }
+    return change;
   }
 
   /** The State message of a cell; undefined if it was never written. */
   state(taskId: number, tag: string): Uint8Array | undefined {
-    return this.#latest.get(changeTopics({ kind: 'state', taskId, tag })[0] ?? '')?.bytes;
+    return this.#latest.get(stateId(taskId, tag))?.change.bytes;
   }
 
   progress(scope: Scope): JobProgress {
@@ -135,46 +125,15 @@ export class JobPicture {
     };
     const summary = this.cells.summary(scope);
     const progress = progressOf(head.revision, summary, stateOf);
-    return { job: this.info, progress, lost: lostOf(this) };
+    return { job: jobInfoOf(row, head), progress, lost: lostOf(this) };
   }
 
   view(filter: JobFilter): JobFeedView {
-    const all = [...this.#latest.values()].filter((change) => matchesFilter(filter, change));
+    const all = [...this.#latest.values()].flatMap(({ change }) =>
+      matchesFilter(filter, change) ? [change] : [],
+    );
     const pages = (after: number) => pagesOf(all.filter(({ revision }) => revision > after));
-    return { revision: this.#revision, compactedTo: 0, latest: pages, changes: pages, close() {} };
-  }
-
-  get #moment() {
-    return { revision: this.#revision, timestampMs: millisOf(this.#revision) };
-  }
-
-  /** Undefined if the document belongs to another incarnation. */
-  #take(document: DocumentSnapshot, revision: number): StoredChange | undefined {
-    const { id } = document;
-    const isState = id.includes('-');
-    const read = id === JOB_COPY ? readJob : isState ? readState : readTask;
-    const record = read(document, revision);
-    if (record?.incarnation !== this.#row.incarnation) return undefined;
-    const [{ version }] = record.recent;
-    const before = this.#seen.get(id)?.version;
-    if (before !== undefined) this.#skippedVersions += version - before - 1;
-    this.#commit = Math.max(this.#commit, commitOf(document));
-    this.#seen.set(id, { commit: commitOf(document), version });
-    const timestampMs = millisOf(revision);
-    if ('state' in record) {
-      const { state } = record;
-      this.cells.set(state, state.status, state.progress);
-      return stateChange(state);
-    }
-    if ('isDeleting' in record) {
-      this.#row = record.row;
-      this.cells.setExpectedTags(record.row.expectedTags);
-      return jobChange(jobInfoOf(record.row, { revision, timestampMs }));
-    }
-    const { row } = record;
-    this.tasks.set(row.taskId, row);
-    this.cells.setLost(row.taskId, row.state === 'lost');
-    return leaseChange(leaseOf(row, timestampMs), timestampMs);
+    return { revision: this.revision, compactedTo: 0, latest: pages, changes: pages, close() {} };
   }
 }
 

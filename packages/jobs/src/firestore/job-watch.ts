@@ -7,23 +7,20 @@
 // The client library hides a dead connection for minutes. So this polls for the newest changes while listening: if that
 // fails, or if the listener does not receive them in time, the connection is dead.
 //
-// J8  Reads wait until the listener has received everything up to what this store has itself written or returned
-//     before. They never use the picture of a listener that is not live.
-import { type DocumentSnapshot, type QuerySnapshot, Timestamp } from '@google-cloud/firestore';
-import { abortedError, assert, SynclineError } from '@syncline/kernel';
+// J8   Reads wait until the listener has received everything up to what this store has itself written or returned
+//      before. They never use the picture of a listener that is not live.
+// J18  A live listener searches for expired leases every half of the shortest TTL, so a dead task is detected within
+//      one and a half of its own TTL.
+import { type QuerySnapshot, Timestamp } from '@google-cloud/firestore';
+import { abortedError, SynclineError } from '@syncline/kernel';
 import { noSuchJob } from '../core/refusals.js';
 import type { JobFilter } from '../engine/changes.js';
-import {
-  JobFeed,
-  type JobFeedSource,
-  type JobFeedView,
-  type SubscriberQuota,
-} from '../engine/job-feed.js';
-import type { EngineDeps, LeaseRef } from '../engine/store-adapter.js';
-import type { TaskLease } from '../job.js';
+import { JobFeed, type JobFeedSource, type SubscriberQuota } from '../engine/job-feed.js';
+import type { EngineDeps } from '../engine/store-adapter.js';
 import { jobsLimits } from '../limits.js';
-import { outOfReach, type ReconnectOptions, reconnectDelayMs } from '../reconnect.js';
-import { type FirestoreCalls, firestoreError } from './firestore-calls.js';
+import { outOfReach, reconnectDelayMs } from '../reconnect.js';
+import { type FirestoreCalls, type FirestoreOptions, firestoreError } from './firestore-calls.js';
+import type { FirestoreWrites } from './firestore-writes.js';
 import {
   JOB_COPY,
   type JobDocuments,
@@ -38,17 +35,9 @@ export interface JobWatchDeps extends EngineDeps {
   readonly calls: FirestoreCalls;
   readonly documents: JobDocuments;
   readonly quota: SubscriberQuota;
-  readonly declareLost: (lease: LeaseRef) => Promise<TaskLease | undefined>;
+  readonly writes: Pick<FirestoreWrites, 'declareLost'>;
   /** Called when the picture has grown or the watch has ended. */
   readonly onChanged: (watch: JobWatch) => void;
-}
-
-export interface JobWatchOptions {
-  readonly reconnect: Required<ReconnectOptions>;
-  readonly pollMs: number;
-  readonly reachTimeoutMs: number;
-  readonly startTimeoutMs: number;
-  readonly listenIdleMs: number;
 }
 
 /** The shortest TTL is 1 s, and expired leases are searched for every half TTL. */
@@ -56,10 +45,11 @@ const TICK_MS = 500;
 
 export class JobWatch implements JobFeedSource {
   readonly #deps: JobWatchDeps;
-  readonly #options: JobWatchOptions;
-  readonly #stop = new AbortController();
-  readonly #waiting = new Set<() => void>();
+  readonly #options: FirestoreOptions;
   readonly #running: Promise<void>;
+  readonly #waiting: (() => void)[] = [];
+  /** Aborted when the connection is lost or the watch has ended. */
+  #connection = new AbortController();
   #phase: 'starting' | 'live' | 'stale' | 'ended' = 'starting';
   #picture: JobPicture | undefined;
   #feed: JobFeed | undefined;
@@ -67,16 +57,15 @@ export class JobWatch implements JobFeedSource {
   #endedBy: SynclineError | undefined;
   /** This store has returned data as of this commit: later reads must not return older data. */
   #shown = 0;
-  #readersCount = 0;
   usedAtMs: number;
   /** Firestore's clock minus the local monotonic clock, as of the newest snapshot. */
   #clockOffsetMs = 0;
 
-  constructor(deps: JobWatchDeps, options: JobWatchOptions) {
+  constructor(deps: JobWatchDeps, options: FirestoreOptions) {
     this.#deps = deps;
     this.#options = options;
     this.usedAtMs = deps.clock.monotonicMs();
-    this.#running = this.#run(this.#stop.signal);
+    this.#running = this.#run();
   }
 
   /** Undefined if the picture may be outdated. */
@@ -85,8 +74,10 @@ export class JobWatch implements JobFeedSource {
     return this.#phase === 'live' && !isBehind ? this.#picture : undefined;
   }
 
+  /** Only after `read`. */
   get feed(): JobFeed {
-    assert(this.#feed !== undefined, 'a watch that was read has a feed');
+    const { jobId, incarnation: base } = this.#picture?.row ?? { jobId: '', incarnation: '' };
+    this.#feed ??= new JobFeed({ ...this.#deps, source: this }, { jobId, base, history: 'latest' });
     return this.#feed;
   }
 
@@ -95,7 +86,7 @@ export class JobWatch implements JobFeedSource {
   }
 
   get isInUse(): boolean {
-    return (this.#feed?.subscribersCount ?? 0) > 0 || this.#readersCount > 0;
+    return (this.#feed?.subscribersCount ?? 0) > 0 || this.#waiting.length > 0;
   }
 
   get hasEnded(): boolean {
@@ -105,13 +96,8 @@ export class JobWatch implements JobFeedSource {
   /** Waits until the picture may be read. Undefined if the watch was stopped. Throws if it ended with an error. */
   async read(signal: AbortSignal | undefined): Promise<JobPicture | undefined> {
     this.usedAtMs = this.#deps.clock.monotonicMs();
-    this.#readersCount += 1;
-    try {
-      await this.#until(() => this.current !== undefined, signal);
-      return this.current;
-    } finally {
-      this.#readersCount -= 1;
-    }
+    await this.#until(() => this.current !== undefined, signal);
+    return this.current;
   }
 
   /** Call it after reading or writing without the picture: later reads from it must not be older. */
@@ -125,8 +111,7 @@ export class JobWatch implements JobFeedSource {
   }
 
   async stop(error?: SynclineError): Promise<void> {
-    this.#end(error);
-    this.#feed?.close();
+    this.#end(error, (feed) => feed.close());
     await this.#running;
   }
 
@@ -134,7 +119,7 @@ export class JobWatch implements JobFeedSource {
     return this.#picture?.revision ?? 0;
   }
 
-  async view(filter: JobFilter, signal: AbortSignal): Promise<JobFeedView> {
+  async view(filter: JobFilter, signal: AbortSignal) {
     const picture = await this.read(signal);
     if (!picture) throw new SynclineError('closed', 'the job store is closed');
     return picture.view(filter);
@@ -148,18 +133,23 @@ export class JobWatch implements JobFeedSource {
     await this.#until(() => picture !== this.#picture || picture.commit >= commit, signal);
   }
 
-  async #run(signal: AbortSignal): Promise<void> {
+  async #run(): Promise<void> {
     const { calls, clock, random, metrics } = this.#deps;
     const { reconnect } = this.#options;
     let staleSinceMs = 0;
-    for (let attempt = 0; !signal.aborted; ) {
+    for (let attempt = 0; !this.hasEnded; ) {
+      this.#connection = new AbortController();
+      const { signal } = this.#connection;
       try {
-        return await this.#listen(signal, () => {
+        if (attempt > 0)
+          await clock.sleep(reconnectDelayMs(attempt - 1, reconnect, random), signal);
+        await calls.ready();
+        await this.#listen(signal, () => {
           if (attempt > 0) this.#log('info', 'listening to a job again');
           attempt = 0;
         });
       } catch (thrown) {
-        if (signal.aborted) return;
+        if (this.hasEnded) return;
         const error = firestoreError('listening to the job', thrown, 'not-applied');
         calls.noteTrouble();
         // Fail at once if a retry cannot succeed: refused credentials, an unreadable document.
@@ -172,23 +162,18 @@ export class JobWatch implements JobFeedSource {
         metrics.add('syncline_jobs_listener_reconnects_total');
         this.#phase = 'stale';
         this.#feed?.markStale({ sinceMs: staleSinceMs, attempt });
+      } finally {
+        this.#connection.abort();
       }
-      const waitMs = reconnectDelayMs(attempt - 1, reconnect, random);
-      await clock.sleep(waitMs, signal).catch(() => {});
     }
   }
 
   /** Returns when it is no longer needed, and throws when the connection is lost. */
   async #listen(signal: AbortSignal, onLive: () => void): Promise<void> {
-    const { calls, documents } = this.#deps;
-    await calls.ready();
-    const stop = new AbortController();
-    const stopNow = () => stop.abort();
-    signal.addEventListener('abort', stopNow);
     let isShown = false;
     let unsubscribe = () => {};
     const stream = new Promise<never>((_, reject) => {
-      unsubscribe = documents.states.onSnapshot((snapshot) => {
+      unsubscribe = this.#deps.documents.states.onSnapshot((snapshot) => {
         try {
           this.#onSnapshot(snapshot, !isShown);
           isShown = true;
@@ -198,26 +183,24 @@ export class JobWatch implements JobFeedSource {
         }
       }, reject);
     });
-    const look = async () => {
-      await this.#newest(stop.signal); // a refusal is reported here at once, but never by the stream
+    const poll = async () => {
+      await this.#newest(signal); // a refusal is reported here at once, but never by the stream
       // The first snapshot is delivered as a whole, however large the job is.
-      await this.#until(() => isShown, stop.signal, this.#options.startTimeoutMs);
+      await this.#until(() => isShown, signal, this.#options.startTimeoutMs);
       onLive();
       this.#markLive();
-      await this.#pollUntilIdle(stop.signal);
+      await this.#pollUntilIdle(signal);
     };
     try {
-      await Promise.race([stream, look()]);
+      await Promise.race([stream, poll()]);
     } finally {
       unsubscribe();
-      signal.removeEventListener('abort', stopNow);
-      stop.abort();
     }
   }
 
-  /** Polls, searches for lost leases, and returns when the listener is no longer used. */
+  /** Checks the connection, searches for lost leases, and returns when the listener is no longer used. */
   async #pollUntilIdle(signal: AbortSignal): Promise<void> {
-    const { clock, logger, documents } = this.#deps;
+    const { clock } = this.#deps;
     const { pollMs, reachTimeoutMs, listenIdleMs } = this.#options;
     let polledAtMs = clock.monotonicMs();
     let searchedAtMs = polledAtMs;
@@ -234,11 +217,43 @@ export class JobWatch implements JobFeedSource {
       const picture = this.#picture;
       if (!picture || nowMs - searchedAtMs < picture.shortestTtlMs / 2) continue;
       searchedAtMs = nowMs;
-      await declareOverdue(this.#deps, picture, nowMs + this.#clockOffsetMs).catch((thrown) => {
-        // The next search will find them; the poll detects a lost connection.
-        const error = SynclineError.from(thrown).message;
-        logger.debug('could not search for lost leases', { jobId: documents.jobId, error });
+      // If it fails, the next search will find them; the poll detects a lost connection.
+      await this.#declareLost(picture, nowMs + this.#clockOffsetMs).catch((thrown) =>
+        this.#log('debug', 'could not search for lost leases', thrown),
+      );
+    }
+  }
+
+  /**
+   * Declares expired leases lost. `nowMs` is an estimate of Firestore's clock and only selects which leases to check:
+   * the transaction that declares one lost compares the renewal with its own read time.
+   */
+  async #declareLost(picture: JobPicture, nowMs: number): Promise<void> {
+    const { calls, documents, writes } = this.#deps;
+    const { jobId, incarnation } = picture.row;
+    const { value: pageMax } = jobsLimits.listStatesMax;
+    const oldest = Timestamp.fromMillis(Math.floor(nowMs - picture.shortestTtlMs));
+    for (let after = new Timestamp(0, 0); ; ) {
+      const page = documents.leases
+        .where('renewedAt', '<=', oldest)
+        .where('renewedAt', '>', after)
+        .orderBy('renewedAt')
+        .limit(pageMax);
+      const what = `looking for lost leases of job "${jobId}"`;
+      const { docs } = await calls.read(what, () => page.get());
+      const overdue = docs.flatMap((lease) => {
+        const task = picture.tasks.get(Number(lease.id));
+        if (!task || !mustRenew(task) || leaseEndMs(lease, task.epoch) > nowMs) return [];
+        return picture.cells.hasUnfinished(task.taskId) ? [task] : [];
       });
+      await Promise.all(
+        overdue.map(({ taskId, epoch }) =>
+          writes.declareLost({ jobId, incarnation, taskId, epoch }),
+        ),
+      );
+      const last: unknown = docs.at(-1)?.get('renewedAt');
+      if (docs.length < pageMax || !(last instanceof Timestamp)) return;
+      after = last;
     }
   }
 
@@ -247,40 +262,38 @@ export class JobWatch implements JobFeedSource {
     const what = `reading the newest changes of job "${documents.jobId}"`;
     // The client library retries refused credentials for some seconds before it reports them.
     const bound = this.#phase === 'starting' ? {} : { timeoutMs: this.#options.reachTimeoutMs };
-    const found = await calls.read(what, () => documents.newest.get(), { signal, ...bound });
-    return latestCommit(found.docs);
+    return latestCommit(await calls.read(what, () => documents.newest.get(), { signal, ...bound }));
   }
 
   /** `isFirst`: the first snapshot on this connection, which is complete. */
   #onSnapshot(snapshot: QuerySnapshot, isFirst: boolean): void {
-    if (this.#phase === 'ended') return;
-    this.#clockOffsetMs = snapshot.readTime.toMillis() - this.#deps.clock.monotonicMs();
+    const { clock, metrics, onChanged } = this.#deps;
+    if (this.hasEnded) return;
+    this.#clockOffsetMs = snapshot.readTime.toMillis() - clock.monotonicMs();
     const changes = snapshot.docChanges();
     const documents = changes.flatMap(({ type, doc }) => (type === 'removed' ? [] : [doc]));
     const metadata = documents.find(({ id }) => id === JOB_COPY);
     const isRemoved = changes.some(({ type, doc }) => type === 'removed' && doc.id === JOB_COPY);
     const incarnation = metadata && readJob(metadata)?.incarnation;
-    const isOther = incarnation !== undefined && incarnation !== this.#picture?.row.incarnation;
+    const picture = this.#picture;
+    const isOther = incarnation !== undefined && incarnation !== picture?.row.incarnation;
     if (isRemoved || (isFirst && !metadata) || (isOther && !isFirst)) this.#endDeleted();
     else if (isOther) this.#picture = JobPicture.of(documents);
-    else if (this.#picture) {
-      const newer = this.#picture.apply(documents);
-      this.#deps.metrics.add('syncline_jobs_version_drift_total', this.#picture.takeSkipped());
+    else if (picture) {
+      const skipped = picture.skippedVersions;
+      const newer = picture.apply(documents);
+      metrics.add('syncline_jobs_version_drift_total', picture.skippedVersions - skipped);
       if (newer.length > 0) this.#feed?.publishStored(newer);
-      this.#deps.onChanged(this);
+      onChanged(this);
     }
   }
 
   #markLive(): void {
-    if (this.#phase === 'ended' || !this.#picture) return;
-    const { jobId, incarnation } = this.#picture.row;
+    const incarnation = this.#picture?.row.incarnation;
+    if (this.hasEnded || incarnation === undefined) return;
     this.#phase = 'live';
-    this.#feed ??= new JobFeed(
-      { ...this.#deps, source: this },
-      { jobId, base: incarnation, history: 'latest' },
-    );
-    if (this.#feed.base !== incarnation) this.#feed.resetTo(incarnation);
-    this.#feed.markLive();
+    if (this.#feed && this.#feed.base !== incarnation) this.#feed.resetTo(incarnation);
+    this.#feed?.markLive();
     this.#deps.onChanged(this);
     this.#wake();
   }
@@ -291,105 +304,55 @@ export class JobWatch implements JobFeedSource {
     const failure = error.retryable
       ? outOfReach(reconnect, { cursor: undefined, cause: error })
       : error;
-    this.#end(failure);
-    this.#feed?.fail(failure);
+    this.#end(failure, (feed) => feed.fail(failure));
   }
 
   #endDeleted(): void {
-    this.#end(noSuchJob(this.#deps.documents.jobId));
-    this.#feed?.endDeleted();
+    this.#end(noSuchJob(this.#deps.documents.jobId), (feed) => feed.endDeleted());
   }
 
-  #end(error: SynclineError | undefined): void {
-    if (this.#phase === 'ended') return;
+  #end(error: SynclineError | undefined, endFeed: (feed: JobFeed) => void): void {
+    if (this.hasEnded) return;
     this.#phase = 'ended';
     this.#endedBy = error;
-    this.#stop.abort();
+    this.#connection.abort();
     this.#deps.onChanged(this);
     this.#wake();
+    if (this.#feed) endFeed(this.#feed);
   }
 
   #wake(): void {
-    for (const resume of this.#waiting) resume();
+    for (const resume of this.#waiting.splice(0)) resume();
   }
 
   /** Resolves once `isSo` holds or the watch was stopped. Throws if the watch fails, on abort, and on timeout. */
-  #until(isSo: () => boolean, signal: AbortSignal | undefined, timeoutMs?: number): Promise<void> {
-    return new Promise((resolve, reject) => {
-      let isLate = false;
-      const look = () => {
-        const isEnded = this.#phase === 'ended';
-        if (!isEnded && !isSo() && !signal?.aborted && !isLate) return;
-        this.#waiting.delete(look);
-        signal?.removeEventListener('abort', look);
-        timer?.cancel();
-        if (signal?.aborted) reject(abortedError('waiting for Firestore', signal));
-        else if (isEnded && this.#endedBy) reject(this.#endedBy);
-        else if (isEnded || isSo()) resolve();
-        else reject(this.#tooLate(timeoutMs));
-      };
-      const onLate = () => {
-        isLate = true;
-        look();
-      };
-      const timer =
-        timeoutMs === undefined ? undefined : this.#deps.clock.setTimer(timeoutMs, onLate);
-      this.#waiting.add(look);
-      signal?.addEventListener('abort', look);
-      look();
-    });
+  async #until(isSo: () => boolean, signal?: AbortSignal, timeoutMs?: number): Promise<void> {
+    const { clock, documents } = this.#deps;
+    let late: SynclineError | undefined;
+    const onLate = () => {
+      const message = `the listener of job "${documents.jobId}" did not receive the newest changes within ${timeoutMs} ms`;
+      late = new SynclineError('unavailable', message);
+      this.#wake();
+    };
+    const timer = timeoutMs === undefined ? undefined : clock.setTimer(timeoutMs, onLate);
+    const wake = () => this.#wake();
+    signal?.addEventListener('abort', wake);
+    try {
+      while (!this.hasEnded && !isSo()) {
+        if (signal?.aborted) throw abortedError('waiting for Firestore', signal);
+        if (late) throw late;
+        await new Promise<void>((resolve) => this.#waiting.push(resolve));
+      }
+      if (this.#endedBy) throw this.#endedBy;
+    } finally {
+      signal?.removeEventListener('abort', wake);
+      timer?.cancel();
+    }
   }
 
-  #tooLate(timeoutMs: number | undefined): SynclineError {
+  #log(level: 'debug' | 'info' | 'warn' | 'error', message: string, thrown?: unknown): void {
     const { jobId } = this.#deps.documents;
-    const message = `the listener of job "${jobId}" did not receive the newest changes within ${timeoutMs} ms`;
-    return new SynclineError('unavailable', message);
-  }
-
-  #log(level: 'info' | 'warn' | 'error', message: string, error?: SynclineError): void {
-    const { jobId } = this.#deps.documents;
-    this.#deps.logger[level](message, { jobId, ...(error && { error: error.message }) });
-  }
-}
-
-/**
- * Declares expired leases lost. `nowMs` is an estimate of Firestore's clock and only selects which leases to check: the
- * transaction that declares one lost compares the renewal with its own read time.
- *
- * J18  A live listener searches every half of the shortest TTL, so a dead task is detected within one and a half of its
- *      own TTL.
- */
-async function declareOverdue(
-  { calls, documents, logger, metrics, declareLost }: JobWatchDeps,
-  picture: JobPicture,
-  nowMs: number,
-): Promise<void> {
-  const { jobId } = documents;
-  const declareIfOver = async (document: DocumentSnapshot) => {
-    const task = picture.tasks.get(Number(document.id));
-    if (!task || !mustRenew(task) || !picture.cells.hasUnfinished(task.taskId)) return;
-    const { taskId, epoch } = task;
-    if ((leaseEndMs(document, epoch) ?? Number.POSITIVE_INFINITY) > nowMs) return;
-    const { incarnation } = picture.row;
-    const lost = await declareLost({ jobId, incarnation, taskId, epoch });
-    if (!lost) return;
-    const { revision } = lost;
-    logger.warn('🟡 a task lost its lease', { jobId, taskId, epoch, revision });
-    metrics.add('syncline_jobs_leases_lost_total');
-  };
-  const { value: pageMax } = jobsLimits.listStatesMax;
-  const oldest = Timestamp.fromMillis(Math.floor(nowMs - picture.shortestTtlMs));
-  for (let after = new Timestamp(0, 0); ; ) {
-    const page = documents.leases
-      .where('renewedAt', '<=', oldest)
-      .where('renewedAt', '>', after)
-      .orderBy('renewedAt')
-      .limit(pageMax);
-    const what = `looking for lost leases of job "${jobId}"`;
-    const { docs } = await calls.read(what, () => page.get());
-    await Promise.all(docs.map(declareIfOver));
-    const last: unknown = docs.at(-1)?.get('renewedAt');
-    if (docs.length < pageMax || !(last instanceof Timestamp)) return;
-    after = last;
+    const error = thrown === undefined ? {} : { error: SynclineError.from(thrown).message };
+    this.#deps.logger[level](message, { jobId, ...error });
   }
 }

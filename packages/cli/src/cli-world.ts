@@ -11,8 +11,11 @@ export interface OutputStream {
   readonly rows?: number;
 }
 
-/** `disconnect`: the process that started this one, and holds a channel to it or is npm, has gone. */
-export type StopEvent = 'SIGINT' | 'SIGTERM' | 'disconnect';
+/**
+ * `disconnect`: the process that started this one, and holds a channel to it or is npm, has gone. SIGHUP: its terminal
+ * has gone.
+ */
+export type StopEvent = 'SIGINT' | 'SIGTERM' | 'SIGHUP' | 'disconnect';
 
 export interface CliWorld {
   readonly stdout: OutputStream;

@@ -32,10 +32,11 @@ test('the first signal asks, the second forces with a non-zero exit', async () =
   expect(exits).toEqual([1]);
 });
 
-test('a parent that goes away asks for a stop, and never forces it', async () => {
+test('a parent or a terminal that goes away asks for a stop, and never forces it', async () => {
   const { exits, request, send } = fakeWorld();
-  send('SIGTERM');
+  send('SIGHUP');
+  send('SIGHUP');
   send('disconnect');
-  expect(await request).toEqual({ event: 'SIGTERM' });
+  expect(await request).toEqual({ event: 'SIGHUP' });
   expect(exits).toEqual([]);
 });

@@ -244,7 +244,7 @@ function checkOptions(options: StartOptions): void {
   for (const [name, value, min] of numbers) {
     const isRight = value === undefined || (typeof value === 'number' && value >= min);
     if (!isRight)
-      throw invalid(name, `${name} is ${value}; it must be a number of at least ${min}`);
+      throw invalid(name, `${name} is ${String(value)}; it must be a number of at least ${min}`);
   }
   const words = [
     ['state', state, ['memory', 'embedded']],
@@ -252,7 +252,7 @@ function checkOptions(options: StartOptions): void {
   ] as const;
   for (const [name, value, known] of words) {
     if (known.some((each) => each === value)) continue;
-    throw invalid(name, `${name} is ${value}; expected one of: ${known.join(', ')}`);
+    throw invalid(name, `${name} is ${String(value)}; expected one of: ${known.join(', ')}`);
   }
   if (dir === '') throw invalid('dir', 'dir is empty; name a directory, or omit it');
   if (restoreFrom !== undefined && repeats !== 'accept') {

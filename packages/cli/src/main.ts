@@ -20,7 +20,7 @@ export async function main(host: NodeJS.Process): Promise<void> {
     stdout: outputOf(host.stdout, (reason) => {
       host.stderr.write(`syncline: cannot write to standard output: ${reason}\n`);
       isDataLost = true;
-      host.exitCode ||= 1; // in case the command has already ended
+      if (host.exitCode === 0) host.exitCode = 1; // the command has already ended
     }),
     stderr: host.stderr,
     environment: host.env,

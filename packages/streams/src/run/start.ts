@@ -231,7 +231,7 @@ async function pipelineAndWorkers(given: Pipeline | URL, spawn: SpawnWorkers | u
 function checkOptions(options: StartOptions): void {
   const { checkpoint = {}, dir, state = 'memory', order = 'strict' } = options;
   const { restoreFrom, repeats } = options;
-  const numbers: readonly (readonly [string, unknown, number])[] = [
+  const numbers: readonly (readonly [string, number | undefined, number])[] = [
     ['checkpoint.everyMs', checkpoint.everyMs, EVERY_MS_MIN],
     ['checkpoint.everyRecords', checkpoint.everyRecords, 1],
     ['checkpoint.minPauseMs', checkpoint.minPauseMs, 0],
@@ -244,7 +244,7 @@ function checkOptions(options: StartOptions): void {
   for (const [name, value, min] of numbers) {
     const isRight = value === undefined || (typeof value === 'number' && value >= min);
     if (!isRight)
-      throw invalid(name, `${name} is ${String(value)}; it must be a number of at least ${min}`);
+      throw invalid(name, `${name} is ${value}; it must be a number of at least ${min}`);
   }
   const words = [
     ['state', state, ['memory', 'embedded']],

@@ -70,6 +70,17 @@ test('three nodes; one dies and the others keep running; Ctrl-C stops all and le
   expect(dev.stderr).not.toContain('node=');
 });
 
+test('a closed terminal stops all and leaves nothing behind', async () => {
+  await using directory = await makeTempDirectory('dev');
+  await using dev = start(directory.path, '-n', '1');
+  const [node] = await nodesOf(dev, 1);
+  dev.child.kill('SIGHUP');
+  dev.child.kill('SIGHUP'); // from the system and from the shell
+  expect(await dev.end()).toEqual({ code: 0, signal: undefined });
+  expect(node && (await statusOf(node))).toBeUndefined();
+  expect(await readdir(directory.path)).toEqual([]);
+});
+
 test('nodes end by themselves when dev is killed', async () => {
   await using directory = await makeTempDirectory('dev');
   await using dev = start(directory.path, '-n', '2');

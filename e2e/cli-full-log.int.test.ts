@@ -1,4 +1,4 @@
-// A log that cannot be written: the server serves without it.
+// Output that cannot be written: a server serves without its log, and a command reports that its data was lost.
 import { existsSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { expect, test } from 'vitest';
@@ -26,4 +26,13 @@ test('a failure that cannot be reported keeps its exit code', async ({ skip }) =
   const end = await runCli(['serve', '--no-such-option'], { stderrFile: log.fd });
   await log.close();
   expect(end.code).toBe(2);
+});
+
+test('data that cannot be written is reported, without a stack trace', async ({ skip }) => {
+  if (!existsSync(FULL)) skip(`no ${FULL} here`);
+  const output = await open(FULL, 'w');
+  const { code, stderr } = await runCli(['config', 'show'], { stdoutFile: output.fd });
+  await output.close();
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/^syncline: cannot write to standard output: ENOSPC: no space left.*\n$/);
 });

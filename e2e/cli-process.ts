@@ -18,6 +18,8 @@ export interface CliOptions {
   readonly openFilesMax?: number;
   /** Default: a pipe that `stderr` shows. Otherwise an open file. */
   readonly stderrFile?: number;
+  /** The same for `stdout`. */
+  readonly stdoutFile?: number;
 }
 
 export interface CliEnd {
@@ -50,6 +52,7 @@ export class CliProcess implements AsyncDisposable {
       isInShell = false,
       openFilesMax,
       stderrFile,
+      stdoutFile,
     }: CliOptions = {},
   ) {
     // The developer's own settings must not leak in.
@@ -63,7 +66,7 @@ export class CliProcess implements AsyncDisposable {
     this.child = spawn(program, rest, {
       cwd,
       env: { ...Object.fromEntries(own), ...environment },
-      stdio: ['ignore', 'pipe', stderrFile ?? 'pipe'],
+      stdio: ['ignore', stdoutFile ?? 'pipe', stderrFile ?? 'pipe'],
       detached: isGroup,
     });
     for (const name of ['stdout', 'stderr'] as const) {

@@ -11,8 +11,8 @@ export interface OutputStream {
   readonly rows?: number;
 }
 
-/** `disconnect`: the parent process (npm, or one with an IPC channel) has exited. */
-export type StopEvent = 'SIGINT' | 'SIGTERM' | 'disconnect';
+/** `disconnect`: the parent process (npm, or one with an IPC channel) has exited. SIGHUP: the terminal was closed. */
+export type StopEvent = 'SIGINT' | 'SIGTERM' | 'SIGHUP' | 'disconnect';
 
 export interface CliWorld {
   readonly stdout: OutputStream;

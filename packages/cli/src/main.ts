@@ -15,12 +15,17 @@ export async function main(host: NodeJS.Process): Promise<void> {
   // not get a CPU took up to 40 ms on a busy machine.
   setFlagsFromString('--no-parallel-scavenge');
   host.stderr.on('error', ignoreFailedLog);
+  let isDataLost = false;
   const world: CliWorld = {
-    stdout: outputOf(host.stdout),
+    stdout: outputOf(host.stdout, (reason) => {
+      host.stderr.write(`syncline: cannot write to standard output: ${reason}\n`);
+      isDataLost = true;
+      if (host.exitCode === 0) host.exitCode = 1; // the command has already ended
+    }),
     stderr: host.stderr,
     environment: host.env,
     onStopEvent(listener) {
-      for (const event of ['SIGINT', 'SIGTERM', 'disconnect'] as const)
+      for (const event of ['SIGINT', 'SIGTERM', 'SIGHUP', 'disconnect'] as const)
         host.on(event, () => listener(event));
       if (host.env['npm_execpath'] !== undefined)
         whenParentChanges(host, parentId, () => listener('disconnect'));
@@ -31,7 +36,8 @@ export async function main(host: NodeJS.Process): Promise<void> {
     makeNewFilesPrivate: () => void host.umask(0o077),
     exitNow: (code) => host.exit(code),
   };
-  host.exitCode = await runCli(world, host.argv.slice(2));
+  const code = await runCli(world, host.argv.slice(2));
+  host.exitCode = code || Number(isDataLost);
   if (host.connected) host.disconnect();
   setTimeout(() => host.exit(), LINGER_MS).unref();
 }
@@ -67,11 +73,11 @@ function whenParentChanges(host: NodeJS.Process, parentId: number, listener: () 
   timer.unref();
 }
 
-/** If the reader closes the pipe, a server keeps running; other commands check `isUnread`. */
-function outputOf(stream: NodeJS.WriteStream): OutputStream {
+/** If the reader closes the pipe or the disk is full, a server keeps running; other commands check `isUnread`. */
+function outputOf(stream: NodeJS.WriteStream, onLost: (reason: string) => void): OutputStream {
   let isUnread = false;
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
+    if (!isUnread && error.code !== 'EPIPE') onLost(error.message);
     isUnread = true;
   });
   return {

@@ -54,9 +54,14 @@ export const serverLimits = defineLimits({
     why: 'Path and query of a request. The longest legitimate one has a job, a tag and a cursor. Longer ones are refused with 414.',
   },
   httpBodyBytesMax: {
-    value: 1024 * 1024,
+    value: 256 * 1024,
     unit: 'bytes',
-    why: 'Request body. Larger ones are refused with 413; the connection is closed if the client keeps sending this much more.',
+    why: 'Request body. The longest legitimate one has a payload of 64 KiB, with \\u escapes for all its characters. Larger ones are refused with 413; the connection is closed if the client keeps sending this much more.',
+  },
+  httpBodyDepthMax: {
+    value: 32,
+    unit: 'levels',
+    why: 'Nesting depth of objects and arrays in a request body. Deeper ones are refused with 400 before they are parsed.',
   },
   httpRequestsPerConnectionMax: {
     value: 4,

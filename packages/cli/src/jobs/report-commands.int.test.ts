@@ -109,6 +109,36 @@ test('run forwards signals to the command', async () => {
   expect((await stateOf('stopped'))?.message).toBe('🔴 ended by SIGTERM');
 });
 
+test('run ends the command when the terminal closes, and the task has failed', async () => {
+  const world = createTestWorld();
+  const line = ['run', 'hung-up', '--tasks', '1', ...ingest, '--url', server.url];
+  const ended = world.run('jobs', ...line, '--', 'sleep', '60');
+  await expect.poll(async () => (await stateOf('hung-up').catch(() => undefined))?.status).toBe(1);
+  world.send('SIGHUP');
+  expect(await ended).toBe(129);
+  expect((await stateOf('hung-up'))?.message).toBe('🔴 ended by SIGHUP');
+});
+
+test('a server that cannot be reached is reported immediately', async () => {
+  const own = ['--tasks', '1', ...ingest, '--url', 'http://127.0.0.1:1'];
+  for (const args of [
+    ['set', 'lonely', ...own, '--started'],
+    ['run', 'lonely', ...own, '--', 'true'],
+  ]) {
+    const world = createTestWorld();
+    expect(await world.run('jobs', ...args)).toBe(3);
+    expect(world.stderr()).toContain('cannot reach http://127.0.0.1:1 (connection refused)');
+  }
+});
+
+test('set accepts tags that look like path segments', async () => {
+  for (const tag of ['.', '..', 'a/../b']) {
+    const line = ['set', 'dots', '--tasks', '1', '--task', '0', '--tag', tag, '--started'];
+    expect(await jobs(...line)).toMatchObject({ exit: 0 });
+    expect(await server.store.getState('dots', 0, tag)).toMatchObject({ status: 1 });
+  }
+});
+
 test('run keeps the exit code of a command whose task was taken over', async () => {
   const world = createTestWorld();
   const line = ['run', 'taken', '--tasks', '1', ...ingest, '--url', server.url];

@@ -36,11 +36,17 @@ export async function openReporter(
 ): Promise<JobManager> {
   const target = statusTarget(options, world.environment);
   const taskIndex = taskIdOf(options.task);
-  const numTasks =
-    options.tasks === undefined
-      ? (await fetchJob(target, jobId, {})).job.numTasks
-      : countOf('--tasks', options.tasks);
+  const wanted = options.tasks === undefined ? undefined : countOf('--tasks', options.tasks);
+  // The manager would silently retry for a minute if the server cannot be reached.
+  const known = await fetchJob(target, jobId, {}).catch((thrown: unknown) => {
+    if (wanted === undefined || !isNotFound(thrown)) throw thrown;
+  });
+  const numTasks = wanted ?? known?.job.numTasks ?? 0;
   return createJobManager({ store: httpTaskStore(target), jobId, taskIndex, numTasks });
+}
+
+function isNotFound(thrown: unknown): boolean {
+  return thrown instanceof SynclineError && thrown.code === 'not-found';
 }
 
 function countOf(flag: string, text: string): number {
@@ -72,7 +78,7 @@ function httpTaskStore(target: StatusTarget): JobStore {
       try {
         return (await fetchAnswer(target, jobPath(jobId), isJobAnswer)).job;
       } catch (thrown) {
-        if (thrown instanceof SynclineError && thrown.code === 'not-found') return undefined;
+        if (isNotFound(thrown)) return undefined;
         throw thrown;
       }
     },

@@ -32,10 +32,11 @@ test('the first signal requests a stop, the second forces it with a non-zero exi
   expect(exits).toEqual([1]);
 });
 
-test('when the parent process exits, a stop is requested but never forced', async () => {
+test('when the parent exits or the terminal closes, a stop is requested but never forced', async () => {
   const { exits, request, send } = fakeWorld();
-  send('SIGTERM');
+  send('SIGHUP');
+  send('SIGHUP');
   send('disconnect');
-  expect(await request).toEqual({ event: 'SIGTERM' });
+  expect(await request).toEqual({ event: 'SIGHUP' });
   expect(exits).toEqual([]);
 });

@@ -13,7 +13,8 @@ export function listenForStop(
   return new Promise((resolve) => {
     let isStopping = false;
     world.onStopEvent((event) => {
-      if (isStopping && event !== 'disconnect') {
+      // A closed terminal may send SIGHUP several times: from the system and from the shell.
+      if (isStopping && event !== 'disconnect' && event !== 'SIGHUP') {
         say(world, `syncline: ${event} again: stopped without waiting for requests in flight.`);
         beforeForcedEnd();
         world.exitNow(1);

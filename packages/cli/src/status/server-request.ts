@@ -36,7 +36,8 @@ export function sendRequest(target: StatusTarget, asked: ServerRequest): Promise
   };
   const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
   return new Promise((resolve, reject) => {
-    const request = send(new URL(path, url), options, resolve);
+    // Not as part of the URL, which would resolve a tag named ".." as a parent directory.
+    const request = send(url, { ...options, path }, resolve);
     request.on('error', (cause) => {
       const mayBeApplied = method !== 'GET' && request.writableFinished;
       reject(unreachableError(target, cause, mayBeApplied ? 'unknown' : 'not-applied'));

@@ -10,6 +10,7 @@ import { serverLimits } from '../limits.js';
 import type { ServerMetricName } from '../metrics-list.js';
 import type { UnsentWatch } from '../unsent-watch.js';
 import type { HostCheck } from './host-check.js';
+import { acceptJsonBodies, isTooDeepError } from './json-body.js';
 import { problemFrom, problemWith, sendProblem } from './problem-reply.js';
 import { writeReply } from './reply-writer.js';
 import { guardRequest, type RequestFacts } from './request-guard.js';
@@ -63,7 +64,7 @@ export function createHttpApp(deps: HttpAppDeps, options: HttpAppOptions): Fasti
       maxParamLength: serverLimits.httpHeaderBytesMax.value, // larger than any URL that is allowed
     },
   });
-  app.removeContentTypeParser('text/plain'); // a page from another origin can send that without a preflight request
+  acceptJsonBodies(app);
   app.addHook('onRequest', async (request, reply) => admit(deps, routes, request, reply));
   app.setErrorHandler((thrown, request, reply) => answerThrown(deps, thrown, request, reply));
   app.setNotFoundHandler((request, reply) => answerUnknown(routes, request, reply));
@@ -153,6 +154,7 @@ function answerThrown(
   const where = { method: request.method, route: request.routeOptions?.url ?? 'none' };
   const problem = problemFrom(thrown, deps.logger, where);
   if (problem.status === 413) deps.limits.reached('server', 'httpBodyBytesMax');
+  if (isTooDeepError(thrown)) deps.limits.reached('server', 'httpBodyDepthMax');
   reply.headers(SECURITY_HEADERS); // a path that cannot be decoded fails before `admit`
   if (reply.raw.headersSent) reply.raw.destroy();
   else sendProblem(reply, problem);

@@ -2,6 +2,7 @@
 import { getEventListeners } from 'node:events';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Secret } from '../config/secret.js';
+import { serverLimits } from '../limits.js';
 import type { ServerStatus } from '../server-status.js';
 import { EchoSlice } from '../testing/echo-slice.js';
 import { openRawClient } from '../testing/raw-client.js';
@@ -51,7 +52,7 @@ describe('without a token', () => {
 
   test('/metrics exports the build, every limit and its usage', async () => {
     const text = await (await get('/metrics')).text();
-    expect(text).toContain('syncline_limit{package="server",limit="httpBodyBytesMax"} 1048576');
+    expect(text).toContain('syncline_limit{package="server",limit="httpBodyBytesMax"} 262144');
     expect(text).toContain('syncline_limit{package="server",limit="httpConnectionsMax"} 1024');
     expect(text).toContain('syncline_limit{package="echo",limit="wordsMax"} 7');
     expect(text).toMatch(/syncline_limit\{package="kernel",limit="\w+"\} \d+/);
@@ -164,16 +165,39 @@ describe('without a token', () => {
     expect(wrong.headers.get('allow')).toBe('GET, HEAD');
   });
 
-  test('bodies are checked: too large, not JSON, wrong type', async () => {
+  test('bodies are checked: too large, too deep, not JSON, wrong type', async () => {
     const post = (body: string, type: string): Promise<Response> =>
       get('/api/echo/say', { method: 'POST', headers: { 'content-type': type }, body });
     const large = await post(JSON.stringify('x'.repeat(1024 * 1024)), 'application/json');
     expect(large.status).toBe(413);
     expect(await large.json()).toMatchObject({ details: { limit: 'httpBodyBytesMax' } });
-    expect((await post('{', 'application/json')).status).toBe(400);
-    expect((await post('hello', 'text/plain')).status).toBe(415);
+    const nested = (depth: number) =>
+      '['.repeat(depth) + JSON.stringify('["[\\"[') + ']'.repeat(depth);
+    const { value: depthMax } = serverLimits.httpBodyDepthMax;
+    expect(await (await post(nested(depthMax), 'application/json')).text()).not.toContain('levels');
+    expect(await (await post(nested(depthMax + 1), 'application/json')).json()).toMatchObject({
+      status: 400,
+      details: { limit: 'httpBodyDepthMax' },
+    });
+    for (const body of ['{', '{"__proto__":1}', '"\\'.repeat(100_000)]) {
+      const refused = await (await post(body, 'application/json')).json();
+      expect(refused).toMatchObject({
+        status: 400,
+        detail: expect.stringContaining('not valid JSON, or'),
+      });
+    }
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded']) {
+      const refused = await (await post('{}', type)).json();
+      expect(refused).toMatchObject({
+        status: 415,
+        detail: expect.stringContaining('application/json'),
+      });
+    }
     expect((await getStatus()).limitsReached).toContainEqual(
       expect.objectContaining({ package: 'server', limit: 'httpBodyBytesMax', count: 1 }),
+    );
+    expect((await getStatus()).limitsReached).toContainEqual(
+      expect.objectContaining({ package: 'server', limit: 'httpBodyDepthMax', count: 1 }),
     );
   });
 

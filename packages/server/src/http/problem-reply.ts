@@ -3,6 +3,7 @@ import { type LogFields, type Logger, SynclineError } from '@syncline/kernel';
 import { type HttpProblem, PROBLEM_MEDIA_TYPE, problemOf } from '@syncline/protocol';
 import type { FastifyReply } from 'fastify';
 import { reportBug } from '../handler-bug.js';
+import { bodyErrorText } from './json-body.js';
 
 /** `status` overrides that of the error code. */
 export function problemWith(error: SynclineError, status?: number): HttpProblem {
@@ -15,7 +16,8 @@ export function problemFrom(thrown: unknown, logger: Logger, where: LogFields): 
   if (thrown instanceof SynclineError) return problemOf(thrown);
   const status = clientErrorStatus(thrown);
   if (status === undefined) return problemWith(reportBug(logger, thrown, where), 500);
-  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  const message =
+    bodyErrorText(thrown) ?? (thrown instanceof Error ? thrown.message : String(thrown));
   const error =
     status === 413
       ? new SynclineError('limit-exceeded', message, { details: { limit: 'httpBodyBytesMax' } })

@@ -1,12 +1,13 @@
 // Unread bodies may be as large as any other body, but not endless.
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { serverLimits } from '../limits.js';
 import { EchoSlice } from '../testing/echo-slice.js';
 import { openRawClient } from '../testing/raw-client.js';
 import { startTestServer, type TestServer } from '../testing/test-server.js';
 import { until } from '../testing/until.js';
 
-const BODY_BYTES_MAX = 1024 * 1024;
+const BODY_BYTES_MAX = serverLimits.httpBodyBytesMax.value;
 const CHUNKED = 'transfer-encoding: chunked\r\n';
 const JSON_TYPE = 'content-type: application/json\r\n';
 

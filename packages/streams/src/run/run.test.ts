@@ -149,3 +149,33 @@ test('progress on a terminal is one line that replaces itself, and elsewhere pri
   for (const line of lines) expect(line.trim().length).toBeLessThan(60 + '\u001b[K'.length);
   expect(await writtenTo(false)).toEqual([]);
 });
+
+test('options that cannot work are refused before anything is opened', async () => {
+  const wrong: readonly (readonly [object, string])[] = [
+    [
+      { checkpoint: { everyMs: 49 } },
+      'checkpoint.everyMs is 49; it must be a number of at least 50',
+    ],
+    [
+      { checkpoint: { everyRecords: 0 } },
+      'checkpoint.everyRecords is 0; it must be a number of at least 1',
+    ],
+    [{ checkpoint: { timeoutMs: Number.NaN } }, 'checkpoint.timeoutMs is NaN'],
+    [{ keyGroups: -1 }, 'keyGroups is -1; it must be a number of at least 1'],
+    [
+      { state: 'embedded', cacheBytesMax: -1 },
+      'cacheBytesMax is -1; it must be a number of at least 0',
+    ],
+    [{ stopGraceMs: '1' }, 'stopGraceMs is 1; it must be'],
+    [{ state: 'disk' }, 'state is disk; expected one of: memory, embedded'],
+    [{ order: 'any' }, 'order is any; expected one of: strict, ready'],
+    [{ dir: '' }, 'dir is empty'],
+  ];
+  await runInSimulation(1, async (ports) => {
+    for (const [options, message] of wrong) {
+      const refused = startSim(counting({ a: clicks(1) }), ports, options as StartOptions);
+      await expect(refused).rejects.toThrow(message);
+    }
+    expect(await ports.files.list('')).toEqual([]);
+  });
+});

@@ -227,14 +227,34 @@ async function pipelineAndWorkers(given: Pipeline | URL, spawn: SpawnWorkers | u
   return { pipeline: await importPipeline(given), spawn: spawn ?? spawnThreads(given) };
 }
 
-function checkOptions({ checkpoint, restoreFrom, repeats }: StartOptions): void {
-  const everyMs = checkpoint?.everyMs ?? EVERY_MS;
-  if (!(everyMs >= EVERY_MS_MIN)) {
-    throw invalid(
-      'everyMs',
-      `checkpoint.everyMs is ${everyMs}; it must be at least ${EVERY_MS_MIN}`,
-    );
+/** Options may come from a program without types. */
+function checkOptions(options: StartOptions): void {
+  const { checkpoint = {}, dir, state = 'memory', order = 'strict' } = options;
+  const { restoreFrom, repeats } = options;
+  const numbers: readonly (readonly [string, number | undefined, number])[] = [
+    ['checkpoint.everyMs', checkpoint.everyMs, EVERY_MS_MIN],
+    ['checkpoint.everyRecords', checkpoint.everyRecords, 1],
+    ['checkpoint.minPauseMs', checkpoint.minPauseMs, 0],
+    ['checkpoint.timeoutMs', checkpoint.timeoutMs, 1],
+    ['keyGroups', options.keyGroups, 1],
+    ['cacheBytesMax', options.cacheBytesMax, 0],
+    ['stopGraceMs', options.stopGraceMs, 0],
+    ['keepDeliveredMs', options.keepDeliveredMs, 0],
+  ];
+  for (const [name, value, min] of numbers) {
+    const isRight = value === undefined || (typeof value === 'number' && value >= min);
+    if (!isRight)
+      throw invalid(name, `${name} is ${value}; it must be a number of at least ${min}`);
   }
+  const words = [
+    ['state', state, ['memory', 'embedded']],
+    ['order', order, ['strict', 'ready']],
+  ] as const;
+  for (const [name, value, known] of words) {
+    if (known.some((each) => each === value)) continue;
+    throw invalid(name, `${name} is ${String(value)}; expected one of: ${known.join(', ')}`);
+  }
+  if (dir === '') throw invalid('dir', 'dir is empty; name a directory, or omit it');
   if (restoreFrom !== undefined && repeats !== 'accept') {
     throw invalid(
       'repeats',

@@ -213,8 +213,7 @@ function jobIdOf({ params }: HttpRequest): string {
 }
 
 function taskOf(request: HttpRequest): { readonly jobId: string; readonly taskId: number } {
-  const text = request.params['task'] ?? '';
-  const taskId = /^\d{1,6}$/.test(text) ? Number(text) : Number.NaN; // which the store refuses
+  const { taskId = 0 } = scopeOf(new URLSearchParams({ task: request.params['task'] ?? '' }));
   return { jobId: jobIdOf(request), taskId };
 }
 

@@ -78,7 +78,7 @@ test('invalid input is refused by name and changes nothing', async () => {
     ['PUT here/tasks/0/tags/a', { status: 1, mesage: 'x' }, 400, 'mesage'],
     ['PUT here/tasks/0/tags/a', { status: 1, progress: 2 }, 400, 'progress'],
     ['PUT here/tasks/1/tags/a', { status: 1 }, 400, 'taskId'],
-    ['PUT here/tasks/x/tags/a', { status: 1 }, 400, 'taskId'],
+    ['PUT here/tasks/x/tags/a', { status: 1 }, 400, 'task'],
     ['PUT here?force', { numTasks: 1 }, 400, 'force'],
     ['PUT other', { numTasks: 0 }, 400, 'numTasks'],
     ['POST here/tasks/0/renew', { epoch: 1 }, 400, 'incarnation'],

@@ -1,0 +1,64 @@
+// Bodies of requests: JSON within limits, and what is wrong with others in words that help.
+//
+// Depth is checked before parsing: V8 needs up to a second for a megabyte of open brackets, and nothing else runs
+// meanwhile.
+import { SynclineError } from '@syncline/kernel';
+import type { FastifyInstance } from 'fastify';
+import { serverLimits } from '../limits.js';
+
+const { httpBodyBytesMax, httpBodyDepthMax } = serverLimits;
+
+/** By the code of fastify's own error. */
+const BODY_ERRORS: ReadonlyMap<unknown, string> = new Map([
+  [
+    'FST_ERR_CTP_INVALID_MEDIA_TYPE',
+    'the body has an unsupported media type. Send JSON with the header "content-type: application/json".',
+  ],
+  [
+    'FST_ERR_CTP_INVALID_JSON_BODY',
+    'the body is not valid JSON, or has a key that is refused: __proto__, or prototype in constructor',
+  ],
+  [
+    'FST_ERR_CTP_BODY_TOO_LARGE',
+    `the body is too large; at most ${httpBodyBytesMax.value} bytes are allowed`,
+  ],
+]);
+
+export function acceptJsonBodies(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser('error', 'error');
+  app.removeAllContentTypeParsers(); // a page from another origin can send text/plain without a preflight request
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
+    const text = String(body);
+    if (isTooDeep(text)) done(tooDeep());
+    else void parse(request, text, done);
+  });
+}
+
+export function bodyErrorText(thrown: unknown): string | undefined {
+  return thrown instanceof Error && 'code' in thrown ? BODY_ERRORS.get(thrown.code) : undefined;
+}
+
+export function isTooDeepError(thrown: unknown): boolean {
+  return thrown instanceof SynclineError && thrown.details['limit'] === 'httpBodyDepthMax';
+}
+
+/** Brackets in strings do not count. One pass: a regular expression would rescan strings that do not end. */
+function isTooDeep(text: string): boolean {
+  let depth = 0;
+  let isInString = false;
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text[at];
+    if (character === '"') isInString = !isInString;
+    else if (isInString)
+      at += character === '\\' ? 1 : 0; // what it escapes may be a quote
+    else if (character === '[' || character === '{') depth += 1;
+    else if (character === ']' || character === '}') depth -= 1;
+    if (depth > httpBodyDepthMax.value) return true;
+  }
+  return false;
+}
+
+function tooDeep(): SynclineError {
+  const message = `the body has more than ${httpBodyDepthMax.value} levels of objects and arrays`;
+  return new SynclineError('invalid-argument', message, { details: { limit: 'httpBodyDepthMax' } });
+}

@@ -11,24 +11,12 @@ export {
 export { createRemoteJobStore, type RemoteJobStoreDeps } from './grpc/remote-job-store.js';
 export {
   type Call,
-  createJob,
-  deleteJob,
   type GlobalRequest,
-  getJob,
-  getProgress,
-  getState,
-  heartbeat,
-  listJobs,
-  listStates,
-  markJobDeleted,
+  jobCalls,
   type NumberedAnswer,
   type NumberedWrite,
   SERVICE,
   type SubscribeRequest,
-  setState,
-  setStates,
-  subscribe,
-  updateJob,
   windowBytesOf,
 } from './wire/calls.js';
 export { FrameCache } from './wire/frames.js';

@@ -10,6 +10,7 @@ import {
   checkCount,
   checkEpoch,
   checkEventId,
+  checkIncarnation,
   checkJobId,
   checkKnownKeys,
   checkMessage,
@@ -18,9 +19,8 @@ import {
   checkStatus,
   checkTag,
   checkTaskId,
-  type KnownKeys,
   limitExceeded,
-  refuseUnless,
+  oneOf,
 } from './values.js';
 
 export const CONTENT_KEYS = {
@@ -37,9 +37,15 @@ export const CONTENT_KEYS = {
   durability: true,
 } as const;
 
-const KNOWN: KnownKeys<StateWrite> = { ...CONTENT_KEYS, incarnation: true, epoch: true };
+const KNOWN: Readonly<Record<keyof StateWrite, true>> = {
+  ...CONTENT_KEYS,
+  incarnation: true,
+  epoch: true,
+};
 
 export type WriteFields = Omit<StateWrite, 'payload'> & Readonly<{ payloadJson?: string }>;
+
+const checkDurability = oneOf('synced', 'buffered');
 
 /** Approximate size of a queued write, excluding its message and payload. */
 const WRITE_BYTES = 512;
@@ -63,12 +69,6 @@ export class CheckedWrite implements StateWrite {
   /** Checks everything but the payload. `canonical` is the payload's canonical JSON, if already computed. */
   constructor(fields: WriteFields, canonical?: string) {
     const { ifVersion, durability, progress, payloadJson } = fields;
-    const isDurability =
-      durability === undefined || durability === 'synced' || durability === 'buffered';
-    refuseUnless(isDurability, 'durability', {
-      value: durability,
-      wanted: "'synced' or 'buffered'",
-    });
     this.jobId = checkJobId(fields.jobId);
     this.incarnation = checkIncarnation(fields.incarnation);
     this.taskId = checkTaskId(fields.taskId);
@@ -80,7 +80,7 @@ export class CheckedWrite implements StateWrite {
     this.eventId = checkEventId(fields.eventId);
     if (progress !== undefined) this.progress = checkProgress(progress);
     if (ifVersion !== undefined) this.ifVersion = checkCount(ifVersion, 'ifVersion');
-    if (durability !== undefined) this.durability = durability;
+    if (durability !== undefined) this.durability = checkDurability(durability, 'durability');
     if (payloadJson !== undefined) this.payloadJson = payloadJson;
     if (canonical !== undefined) this.#digest = contentDigest(this, canonical);
   }
@@ -149,15 +149,6 @@ function inOrder(value: unknown): unknown {
     else Object.defineProperty(ordered, name, { value: inOrder(members[name]), enumerable: true });
   }
   return ordered;
-}
-
-/** Accepts any string. The fence checks whether it is the job's incarnation. */
-export function checkIncarnation(value: unknown): string {
-  refuseUnless(typeof value === 'string', 'incarnation', {
-    value,
-    wanted: 'what createJob returned',
-  });
-  return value;
 }
 
 type Path = readonly PropertyKey[];

@@ -17,11 +17,13 @@ import { jobsLimits } from '../limits.js';
 import { type Call, SERVICE } from '../wire/calls.js';
 import { decode, encode } from '../wire/proto-message.js';
 
-export interface JobChannelDeps {
+interface JobChannelDeps {
   readonly clock: Clock;
 }
 
 export class JobChannel {
+  /** Subscriptions on this connection, counted by the pool. */
+  streamsCount = 0;
   readonly #deps: JobChannelDeps;
   readonly #target: GrpcTarget;
   readonly #client: Client;
@@ -96,11 +98,6 @@ export class JobChannel {
   }
 }
 
-export interface Lane {
-  readonly channel: JobChannel;
-  streamsCount: number;
-}
-
 /**
  * Connections for subscriptions, up to 90 on each: a server accepts 100 concurrent calls per connection, and more would
  * wait silently. Writes have a separate connection.
@@ -108,33 +105,28 @@ export interface Lane {
 export class ChannelPool {
   readonly #deps: JobChannelDeps;
   readonly #target: GrpcTarget;
-  readonly #lanes = new Set<Lane>();
+  readonly #channels = new Set<JobChannel>();
 
   constructor(deps: JobChannelDeps, target: GrpcTarget) {
     this.#deps = deps;
     this.#target = target;
   }
 
-  take(): Lane {
-    const lane = this.#laneWithRoom();
-    lane.streamsCount += 1;
-    return lane;
+  take(): JobChannel {
+    const { value: streamsMax } = jobsLimits.streamsPerChannelMax;
+    const withRoom = [...this.#channels].find(({ streamsCount }) => streamsCount < streamsMax);
+    const channel = withRoom ?? new JobChannel(this.#deps, this.#target);
+    this.#channels.add(channel);
+    channel.streamsCount += 1;
+    return channel;
   }
 
   /** Closes the connection after its last stream. */
-  leave(lane: Lane): void {
-    lane.streamsCount -= 1;
-    if (lane.streamsCount > 0) return;
-    this.#lanes.delete(lane);
-    lane.channel.close();
-  }
-
-  #laneWithRoom(): Lane {
-    const { value: streamsMax } = jobsLimits.streamsPerChannelMax;
-    for (const lane of this.#lanes) if (lane.streamsCount < streamsMax) return lane;
-    const lane = { channel: new JobChannel(this.#deps, this.#target), streamsCount: 0 };
-    this.#lanes.add(lane);
-    return lane;
+  leave(channel: JobChannel): void {
+    channel.streamsCount -= 1;
+    if (channel.streamsCount > 0) return;
+    this.#channels.delete(channel);
+    channel.close();
   }
 }
 

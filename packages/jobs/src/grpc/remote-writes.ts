@@ -13,13 +13,7 @@ import { errorFromGrpc } from '@syncline/protocol';
 import type { GrpcTarget } from '@syncline/protocol/grpc';
 import type { EncodedResult } from '../engine/checked-job-store.js';
 import { jobsLimits } from '../limits.js';
-import {
-  ENVELOPE_BYTES,
-  type NumberedAnswer,
-  setState,
-  setStates,
-  windowBytesOf,
-} from '../wire/calls.js';
+import { ENVELOPE_BYTES, jobCalls, type NumberedAnswer, windowBytesOf } from '../wire/calls.js';
 import { decode, encode } from '../wire/proto-message.js';
 import { closedError, errorOfWriteStream, type JobChannel, notTheContract } from './job-channel.js';
 
@@ -27,12 +21,6 @@ export interface RemoteWritesDeps {
   readonly clock: Clock;
   readonly channel: JobChannel;
   readonly target: GrpcTarget;
-}
-
-export interface WriteRequest {
-  /** A SetStateRequest. */
-  readonly write: Uint8Array;
-  readonly signal: AbortSignal | undefined;
 }
 
 export class RemoteWrites {
@@ -50,7 +38,8 @@ export class RemoteWrites {
     this.#deps = deps;
   }
 
-  ask({ write, signal }: WriteRequest): Promise<EncodedResult> {
+  /** `write` is a SetStateRequest. */
+  ask(write: Uint8Array, signal: AbortSignal | undefined): Promise<EncodedResult> {
     const { value: waitingMax } = jobsLimits.remoteWritesMax;
     if (this.#waiting.length >= waitingMax) return Promise.reject(overloaded(waitingMax));
     if (write.length > REQUEST_BYTES_MAX) return Promise.reject(tooLarge(write));
@@ -286,6 +275,7 @@ class WriteCall {
   }
 }
 
+const { setState, setStates } = jobCalls;
 const { value: REQUEST_BYTES_MAX } = jobsLimits.requestBytesMax;
 
 /** The largest write fits into a message, and into an empty window. */

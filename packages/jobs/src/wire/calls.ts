@@ -1,21 +1,11 @@
 // The calls of syncline.jobs.v1.JobService, with their requests and responses.
 //
-// One object per call, shared by client and server so that they cannot disagree. Messages have the types that stores
-// use. Fields that a sender may omit are optional, and the receiver knows their defaults.
+// One object, shared by client and server so that they cannot disagree. Messages have the types that stores use. Fields
+// that a sender may omit are optional, and the receiver knows their defaults.
 import type { GrpcFailure } from '@syncline/protocol';
 import type { WriteFields } from '../checks/checked-write.js';
 import type { EncodedPage, EncodedResult, JobProgress } from '../engine/checked-job-store.js';
-import {
-  type JobInfo,
-  type JobList,
-  type JobPatch,
-  type JobQuery,
-  type JobSpec,
-  type LeaseRequest,
-  mapProgress,
-  type Scope,
-  type TaskLease,
-} from '../job.js';
+import type { JobList, JobPatch, JobQuery, JobSpec, Scope } from '../job.js';
 import type { CreatedJob, Overflow } from '../job-store.js';
 import {
   durabilities,
@@ -34,7 +24,6 @@ import {
   encodedMessages,
   list,
   type Message,
-  mapped,
   message,
   nested,
   optionalDouble,
@@ -62,8 +51,10 @@ export interface Call<Request, Response> {
 
 /** Concerns a whole job. An operator gives no task. Without `incarnation`, whichever job has the id now. */
 export type GlobalRequest = Readonly<{ jobId: string; taskId?: number; incarnation?: string }>;
-export type DeleteRequest = GlobalRequest & Readonly<{ ifRevision?: number }>;
-export type UpdateRequest = GlobalRequest & Readonly<{ patch: JobPatch }>;
+type DeleteRequest = GlobalRequest & Readonly<{ ifRevision?: number }>;
+type UpdateRequest = GlobalRequest &
+  Required<JobPatch> &
+  Readonly<{ setLabels: boolean; setExpectedTags: boolean }>;
 /** A size of 0 means the default. */
 export type SubscribeRequest = Readonly<{
   jobId: string;
@@ -75,49 +66,56 @@ export type SubscribeRequest = Readonly<{
   bufferEvents: number;
   bufferBytes: number;
 }>;
-type Scoped = Readonly<{ jobId: string; scope: Scope }>;
-type Applied = Readonly<{ applied: boolean; revision: number }>;
+export type NumberedWrite = Readonly<{ number: number; write: Uint8Array }>;
+/** Either a SetStateResponse or a failure. */
+export type NumberedAnswer = Readonly<{
+  number: number;
+  response?: Uint8Array;
+  failure?: GrpcFailure;
+}>;
+/** `end`: why the server ends the stream. */
+type AnswersMessage = Readonly<{ answers: readonly NumberedAnswer[]; end?: GrpcFailure }>;
 
-export const createJob: Call<Required<JobSpec>, CreatedJob> = {
-  name: 'CreateJob',
-  request: message({
-    jobId: text(1),
-    numTasks: uint(2),
-    expectedTags: texts(3),
-    labels: textMap(4),
-  }),
-  response: message({ job: required(1, jobMessage), created: bool(2) }),
-};
+const scoped = { jobId: text(1), scope: scope(2) };
+const failureMessage = message<GrpcFailure>({
+  code: uint(1),
+  details: text(2),
+  metadata: textMap(3),
+});
 
-export const getJob: Call<{ jobId: string }, { job: JobInfo }> = {
-  name: 'GetJob',
-  request: message({ jobId: text(1) }),
-  response: message({ job: required(1, jobMessage) }),
-};
-
-export const listJobs: Call<JobQuery, JobList> = {
-  name: 'ListJobs',
-  request: message<JobQuery>({
-    prefix: optionalText(1),
-    worst: word(2, statusClasses),
-    afterJobId: optionalText(3),
-    limit: optionalUint(4),
-  }),
-  response: message<JobList>({
-    jobs: list(1, summaryMessage),
-    next: optionalText(2),
-    damaged: texts(3),
-  }),
-};
-
-type UpdateFields = GlobalRequest &
-  Required<JobPatch> &
-  Readonly<{ setLabels: boolean; setExpectedTags: boolean }>;
-
-export const updateJob: Call<UpdateRequest, { applied: boolean; job: JobInfo }> = {
-  name: 'UpdateJob',
-  request: mapped(
-    message<UpdateFields>({
+export const jobCalls = {
+  createJob: {
+    name: 'CreateJob',
+    request: message<Required<JobSpec>>({
+      jobId: text(1),
+      numTasks: uint(2),
+      expectedTags: texts(3),
+      labels: textMap(4),
+    }),
+    response: message<CreatedJob>({ job: required(1, jobMessage), created: bool(2) }),
+  },
+  getJob: {
+    name: 'GetJob',
+    request: message({ jobId: text(1) }),
+    response: message({ job: required(1, jobMessage) }),
+  },
+  listJobs: {
+    name: 'ListJobs',
+    request: message<JobQuery>({
+      prefix: optionalText(1),
+      worst: word(2, statusClasses),
+      afterJobId: optionalText(3),
+      limit: optionalUint(4),
+    }),
+    response: message<JobList>({
+      jobs: list(1, summaryMessage),
+      next: optionalText(2),
+      damaged: texts(3),
+    }),
+  },
+  updateJob: {
+    name: 'UpdateJob',
+    request: message<UpdateRequest>({
       jobId: text(1),
       taskId: optionalUint(2),
       setLabels: bool(3),
@@ -126,163 +124,135 @@ export const updateJob: Call<UpdateRequest, { applied: boolean; job: JobInfo }> 
       expectedTags: texts(6),
       incarnation: optionalText(7),
     }),
-    ({ patch: { labels, expectedTags }, ...request }) => ({
-      ...request,
-      setLabels: labels !== undefined,
-      labels: labels ?? {},
-      setExpectedTags: expectedTags !== undefined,
-      expectedTags: expectedTags ?? [],
+    response: message({ applied: bool(1), job: required(2, jobMessage) }),
+  },
+  markJobDeleted: {
+    name: 'MarkJobDeleted',
+    request: message<GlobalRequest>({
+      jobId: text(1),
+      taskId: optionalUint(2),
+      incarnation: optionalText(3),
     }),
-    ({ setLabels, labels, setExpectedTags, expectedTags, ...request }) => ({
-      ...request,
-      patch: { ...(setLabels && { labels }), ...(setExpectedTags && { expectedTags }) },
+    response: message({ applied: bool(1), revision: uint(2), job: required(3, jobMessage) }),
+  },
+  /** If `ifRevision` is given, deletes the job only if it is at that revision. */
+  deleteJob: {
+    name: 'DeleteJob',
+    request: message<DeleteRequest>({
+      jobId: text(1),
+      taskId: optionalUint(2),
+      incarnation: optionalText(3),
+      ifRevision: optionalUint(4),
     }),
-  ),
-  response: message({ applied: bool(1), job: required(2, jobMessage) }),
-};
-
-export const markJobDeleted: Call<GlobalRequest, Applied & { job: JobInfo }> = {
-  name: 'MarkJobDeleted',
-  request: message<GlobalRequest>({
-    jobId: text(1),
-    taskId: optionalUint(2),
-    incarnation: optionalText(3),
-  }),
-  response: message({ applied: bool(1), revision: uint(2), job: required(3, jobMessage) }),
-};
-
-/** If `ifRevision` is given, deletes the job only if it is at that revision. */
-export const deleteJob: Call<DeleteRequest, Applied> = {
-  name: 'DeleteJob',
-  request: message<DeleteRequest>({
-    jobId: text(1),
-    taskId: optionalUint(2),
-    incarnation: optionalText(3),
-    ifRevision: optionalUint(4),
-  }),
-  response: message({ applied: bool(1), revision: uint(2) }),
-};
-
-export const heartbeat: Call<LeaseRequest, { lease: TaskLease }> = {
-  name: 'Heartbeat',
-  request: message({
-    jobId: text(1),
-    incarnation: text(2),
-    taskId: uint(3),
-    action: requiredWord(4, leaseActions),
-    epoch: uint(5),
-    ttlMs: uint(6),
-    holder: text(7),
-  }),
-  response: message({ lease: required(1, leaseMessage) }),
-};
-
-/** `state` in the response is a State message. */
-export const setState: Call<WriteFields, EncodedResult> = {
-  name: 'SetState',
-  request: message<WriteFields>({
-    jobId: text(1),
-    incarnation: text(2),
-    taskId: uint(3),
-    epoch: uint(4),
-    tag: text(5),
-    status: sint(6),
-    message: text(7),
-    payloadJson: optionalText(8),
-    schemaVersion: uint(9),
-    eventId: text(10),
-    ifVersion: optionalUint(11),
-    durability: word(12, durabilities),
-    progress: optionalDouble(13),
-  }),
-  response: message({ applied: bool(1), duplicate: bool(2), state: encodedMessage(3) }),
-};
-
-const scopedMessage = message<Scoped>({ jobId: text(1), scope: scope(2) });
-
-export const getState: Call<Scoped, { state: Uint8Array; exists: boolean; revision: number }> = {
-  name: 'GetState',
-  request: scopedMessage,
-  response: message({ state: encodedMessage(1), exists: bool(2), revision: uint(3) }),
-};
-
-/** `states` are State messages. */
-export const listStates: Call<Scoped & { afterRevision: number; limit: number }, EncodedPage> = {
-  name: 'ListStates',
-  request: message({
-    jobId: text(1),
-    scope: scope(2),
-    afterRevision: uint(3),
-    limit: uint(4),
-  }),
-  response: message({
-    states: encodedMessages(1),
-    revision: uint(2),
-    incarnation: text(3),
-    more: bool(4),
-  }),
-};
-
-export const getProgress: Call<Scoped, JobProgress> = {
-  name: 'GetProgress',
-  request: scopedMessage,
-  // States do not contain the job id on the wire.
-  response: mapped<JobProgress, JobProgress>(
-    message<JobProgress>({
+    response: message({ applied: bool(1), revision: uint(2) }),
+  },
+  heartbeat: {
+    name: 'Heartbeat',
+    request: message({
+      jobId: text(1),
+      incarnation: text(2),
+      taskId: uint(3),
+      action: requiredWord(4, leaseActions),
+      epoch: uint(5),
+      ttlMs: uint(6),
+      holder: text(7),
+    }),
+    response: message({ lease: required(1, leaseMessage) }),
+  },
+  /** `state` in the response is a State message. */
+  setState: {
+    name: 'SetState',
+    request: message<WriteFields>({
+      jobId: text(1),
+      incarnation: text(2),
+      taskId: uint(3),
+      epoch: uint(4),
+      tag: text(5),
+      status: sint(6),
+      message: text(7),
+      payloadJson: optionalText(8),
+      schemaVersion: uint(9),
+      eventId: text(10),
+      ifVersion: optionalUint(11),
+      durability: word(12, durabilities),
+      progress: optionalDouble(13),
+    }),
+    response: message<EncodedResult>({
+      applied: bool(1),
+      duplicate: bool(2),
+      state: encodedMessage(3),
+    }),
+  },
+  /**
+   * Many writes over one stream in both directions. Each has a number, which its reply repeats. Writes and replies are
+   * the messages of SetState. Here they stay encoded, so that a malformed one does not affect the others, and because
+   * decoding a reply requires the job id.
+   */
+  setStates: {
+    name: 'SetStates',
+    request: message({
+      writes: list(
+        1,
+        message<NumberedWrite>({
+          number: uint(1),
+          write: { ...optionalMessage(2), absent: () => new Uint8Array() },
+        }),
+      ),
+    }),
+    response: message<AnswersMessage>({
+      answers: list(
+        1,
+        message<NumberedAnswer>({
+          number: uint(1),
+          response: optionalMessage(2),
+          failure: nested(3, failureMessage),
+        }),
+      ),
+      end: nested(2, failureMessage),
+    }),
+  },
+  getState: {
+    name: 'GetState',
+    request: message(scoped),
+    response: message({ state: encodedMessage(1), exists: bool(2), revision: uint(3) }),
+  },
+  /** `states` are State messages. */
+  listStates: {
+    name: 'ListStates',
+    request: message({ ...scoped, afterRevision: uint(3), limit: uint(4) }),
+    response: message<EncodedPage>({
+      states: encodedMessages(1),
+      revision: uint(2),
+      incarnation: text(3),
+      more: bool(4),
+    }),
+  },
+  /** The states in the response have no job id. */
+  getProgress: {
+    name: 'GetProgress',
+    request: message(scoped),
+    response: message<JobProgress>({
       job: required(1, jobMessage),
       progress: required(2, progressMessage),
       lost: list(3, leaseMessage),
     }),
-    (answer) => answer,
-    ({ job, progress, lost }) => {
-      const { jobId } = job;
-      return { job, progress: mapProgress(progress, (state) => ({ ...state, jobId })), lost };
-    },
-  ),
-};
-
-/** The response is a stream of frames: see frames.ts. */
-export const subscribe = {
-  name: 'Subscribe',
-  request: message<SubscribeRequest>({
-    jobId: text(1),
-    scope: scope(2),
-    after: optionalText(3),
-    includeLeases: bool(4),
-    includeJob: bool(5),
-    overflow: word(6, overflows),
-    bufferEvents: uint(7),
-    bufferBytes: uint(8),
-  }),
+  },
+  /** The response is a stream of frames: see frames.ts. */
+  subscribe: {
+    name: 'Subscribe',
+    request: message<SubscribeRequest>({
+      ...scoped,
+      after: optionalText(3),
+      includeLeases: bool(4),
+      includeJob: bool(5),
+      overflow: word(6, overflows),
+      bufferEvents: uint(7),
+      bufferBytes: uint(8),
+    }),
+  },
 } as const;
 
-// SetStates: many writes over one stream. Each has a number, which its reply repeats.
-//
-// Writes and replies are the messages of SetState. Here they stay encoded, so that a malformed one does not affect the
-// others, and because decoding a reply requires the job id.
-
-export interface NumberedWrite {
-  readonly number: number;
-  /** A SetStateRequest. */
-  readonly write: Uint8Array;
-}
-
-export type WritesMessage = Readonly<{ writes: readonly NumberedWrite[] }>;
-
-/** Either a SetStateResponse or a failure. */
-export type NumberedAnswer = Readonly<{
-  number: number;
-  response?: Uint8Array;
-  failure?: GrpcFailure;
-}>;
-
-export interface AnswersMessage {
-  readonly answers: readonly NumberedAnswer[];
-  /** Why the server ends the stream. */
-  readonly end?: GrpcFailure;
-}
-
-/** Maximum size of an item's envelope, excluding its body. */
+/** Maximum size of an item's envelope in a SetStates message, excluding its body. */
 export const ENVELOPE_BYTES = 24;
 
 /** A write counts as at least this much: a server needs more memory for it than its bytes. */
@@ -292,29 +262,3 @@ export const WINDOW_BYTES_MIN = 128;
 export function windowBytesOf({ length }: Uint8Array): number {
   return Math.max(WINDOW_BYTES_MIN, length + ENVELOPE_BYTES);
 }
-
-const writeMessage = message<NumberedWrite>({
-  number: uint(1),
-  write: { ...optionalMessage(2), absent: () => new Uint8Array() },
-});
-
-const failureMessage = message<GrpcFailure>({
-  code: uint(1),
-  details: text(2),
-  metadata: textMap(3),
-});
-const answerMessage = message<NumberedAnswer>({
-  number: uint(1),
-  response: optionalMessage(2),
-  failure: nested(3, failureMessage),
-});
-
-/** A bidirectional stream. */
-export const setStates: Call<WritesMessage, AnswersMessage> = {
-  name: 'SetStates',
-  request: message<WritesMessage>({ writes: list(1, writeMessage) }),
-  response: message<AnswersMessage>({
-    answers: list(1, answerMessage),
-    end: nested(2, failureMessage),
-  }),
-};

@@ -14,16 +14,17 @@ import {
   decode,
   type EncodedResult,
   encode,
+  jobCalls,
   type NumberedAnswer,
   type NumberedWrite,
-  setState,
-  setStates,
   type WriteFields,
   windowBytesOf,
 } from '@syncline/jobs/grpc';
 import { type Clock, SynclineError } from '@syncline/kernel';
 import { grpcFailureOf } from '@syncline/protocol';
 import type { OpenStreams } from './job-grpc-stream.js';
+
+const { setState, setStates } = jobCalls;
 
 export type SetStatesCall = ServerDuplexStream<Uint8Array, Uint8Array>;
 

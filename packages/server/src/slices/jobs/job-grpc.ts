@@ -10,25 +10,13 @@ import { type CallOptions, type JobInfo, type JobStore, jobsLimits } from '@sync
 import {
   type Call,
   checkWireWrite,
-  createJob,
   decode,
-  deleteJob,
   encode,
   encodeState,
   type GlobalRequest,
-  getJob,
-  getProgress,
-  getState,
-  heartbeat,
-  listJobs,
-  listStates,
+  jobCalls,
   localStore,
-  markJobDeleted,
   SERVICE,
-  setState,
-  setStates,
-  subscribe,
-  updateJob,
   type WriteFields,
 } from '@syncline/jobs/grpc';
 import { type Clock, SynclineError } from '@syncline/kernel';
@@ -90,16 +78,17 @@ export function jobGrpcService(deps: JobGrpcDeps): GrpcService {
     (await store.getJob(jobId, call)) ?? refuseUnknown(jobId);
   const write = async (request: WriteFields) => local.setEncoded(checkWireWrite(request));
 
-  answer(createJob, (spec) => store.createJob(spec));
-  answer(getJob, async ({ jobId }, call) => ({ job: await knownJob(jobId, call) }));
-  answer(listJobs, (query, call) => store.listJobs(query, call));
-  answer(updateJob, async (request) => {
-    const { jobId, patch } = request;
+  answer(jobCalls.createJob, (spec) => store.createJob(spec));
+  answer(jobCalls.getJob, async ({ jobId }, call) => ({ job: await knownJob(jobId, call) }));
+  answer(jobCalls.listJobs, (query, call) => store.listJobs(query, call));
+  answer(jobCalls.updateJob, async (request) => {
+    const { jobId, setLabels, labels, setExpectedTags, expectedTags } = request;
+    const patch = { ...(setLabels && { labels }), ...(setExpectedTags && { expectedTags }) };
     if (isFromTaskZero(request))
       return { applied: true, job: await store.updateJob(jobId, patch, request) };
     return { applied: false, job: checkTask(await knownJob(jobId), request) };
   });
-  answer(markJobDeleted, async (request) => {
+  answer(jobCalls.markJobDeleted, async (request) => {
     const { jobId } = request;
     const applied = isFromTaskZero(request);
     const job = applied
@@ -107,7 +96,7 @@ export function jobGrpcService(deps: JobGrpcDeps): GrpcService {
       : checkTask(await knownJob(jobId), request);
     return { applied, revision: job.revision, job };
   });
-  answer(deleteJob, async (request) => {
+  answer(jobCalls.deleteJob, async (request) => {
     const { jobId } = request;
     if (!isFromTaskZero(request))
       return { applied: false, revision: checkTask(await knownJob(jobId), request).revision };
@@ -115,17 +104,19 @@ export function jobGrpcService(deps: JobGrpcDeps): GrpcService {
     if (!(await store.deleteJob(jobId, request))) refuseUnknown(jobId);
     return { applied: true, revision };
   });
-  answer(heartbeat, async (request) => ({ lease: await store.lease(request) }));
-  answer(setState, write);
-  answer(getState, async ({ jobId, scope }, { signal }) => {
+  answer(jobCalls.heartbeat, async (request) => ({ lease: await store.lease(request) }));
+  answer(jobCalls.setState, write);
+  answer(jobCalls.getState, async ({ jobId, scope }, { signal }) => {
     const { lowest, revision } = (await local.progress(jobId, scope, signal)).progress;
     return { state: encodeState(lowest), exists: lowest.version > 0, revision };
   });
-  answer(listStates, ({ jobId, scope, afterRevision, limit: wanted }, { signal }) => {
+  answer(jobCalls.listStates, ({ jobId, scope, afterRevision, limit: wanted }, { signal }) => {
     const limit = wanted === 0 ? jobsLimits.listStatesMax.value : wanted;
     return local.listEncoded(jobId, scope, { afterRevision, limit }, signal);
   });
-  answer(getProgress, ({ jobId, scope }, { signal }) => local.progress(jobId, scope, signal));
+  answer(jobCalls.getProgress, ({ jobId, scope }, { signal }) =>
+    local.progress(jobId, scope, signal),
+  );
 
   const streams = new OpenStreams(deps);
   const writeDeps = {
@@ -133,23 +124,26 @@ export function jobGrpcService(deps: JobGrpcDeps): GrpcService {
     streams,
     countByPeer: new Map<string, number>(),
     failureOf: (thrown: unknown) => failureOf(thrown, deps),
-    parse: (bytes: Uint8Array) => parseRequest(setState, bytes),
+    parse: (bytes: Uint8Array) => parseRequest(jobCalls.setState, bytes),
     setState: write,
   };
-  definition[setStates.name] = methodOf(setStates.name, {
+  definition[jobCalls.setStates.name] = methodOf(jobCalls.setStates.name, {
     requestStream: true,
     responseStream: true,
   });
-  implementation[setStates.name] = (call: SetStatesCall) => runSetStatesCall(writeDeps, call);
+  implementation[jobCalls.setStates.name] = (call: SetStatesCall) =>
+    runSetStatesCall(writeDeps, call);
 
   const streamDeps = { ...deps, beat: new FrameBeat(deps), streams };
-  definition[subscribe.name] = methodOf(subscribe.name, { responseStream: true });
-  implementation[subscribe.name] = (call: SubscribeCall) =>
-    told(async () => runSubscribeCall(streamDeps, call, parseRequest(subscribe, call.request)));
+  definition[jobCalls.subscribe.name] = methodOf(jobCalls.subscribe.name, { responseStream: true });
+  implementation[jobCalls.subscribe.name] = (call: SubscribeCall) =>
+    told(async () =>
+      runSubscribeCall(streamDeps, call, parseRequest(jobCalls.subscribe, call.request)),
+    );
   const answerBytesMax = {
-    [listJobs.name]: jobsLimits.listJobsBytesMax.value,
-    [listStates.name]: jobsLimits.listStatesBytesMax.value,
-    [getProgress.name]: jobsLimits.progressBytesMax.value,
+    [jobCalls.listJobs.name]: jobsLimits.listJobsBytesMax.value,
+    [jobCalls.listStates.name]: jobsLimits.listStatesBytesMax.value,
+    [jobCalls.getProgress.name]: jobsLimits.progressBytesMax.value,
   };
   const fileDescriptors = async () =>
     (await import('@syncline/protocol/jobs')).jobsFileDescriptors();

@@ -5,7 +5,8 @@
 // million states where time and memory are simulated: packages/jobs/src/embedded, packages/jobs/src/core.
 import { status } from '@grpc/grpc-js';
 import type { LeaseRequest, StateWrite } from '@syncline/jobs';
-import { type Call, encode, jobCalls } from '@syncline/jobs/grpc';
+import { type Call, jobCalls } from '@syncline/jobs/grpc';
+import { encode } from '@syncline/kernel/wire';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { encodeSubscribe, endOf, JobsRawClient, type Refusal } from './jobs-raw-client.js';
 import { JobsTask } from './jobs-task.js';

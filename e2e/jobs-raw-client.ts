@@ -6,7 +6,8 @@ import {
   type ServiceError,
   type StatusObject,
 } from '@grpc/grpc-js';
-import { encode, jobCalls, SERVICE, type SubscribeRequest } from '@syncline/jobs/grpc';
+import { jobCalls, SERVICE, type SubscribeRequest } from '@syncline/jobs/grpc';
+import { encode } from '@syncline/kernel/wire';
 
 export interface Refusal {
   /** The gRPC or HTTP status. */

@@ -11,6 +11,7 @@ export {
 export { createRemoteJobStore, type RemoteJobStoreDeps } from './grpc/remote-job-store.js';
 export {
   type Call,
+  checkRequestBytes,
   type GlobalRequest,
   jobCalls,
   type NumberedAnswer,
@@ -19,5 +20,4 @@ export {
   type SubscribeRequest,
   windowBytesOf,
 } from './wire/calls.js';
-export { FrameCache } from './wire/frames.js';
-export { decode, encode } from './wire/proto-message.js';
+export { framesOf } from './wire/frames.js';

@@ -28,6 +28,11 @@ export function checkObject(value: unknown, field: string): object {
 /** A check for each member of a type. A record, so that the compiler reports a missing one. */
 export type Checks<T> = { readonly [Name in keyof T]-?: Check<T[Name]> };
 
+/** What a table of checks returns. */
+export type Checked<C> = {
+  readonly [Name in keyof C]: C[Name] extends Check<infer Value> ? Value : never;
+};
+
 /** Returns the value to use, or throws. `field` is its name in errors; by default, its usual name. */
 export type Check<T> = (value: unknown, field?: string) => T;
 

@@ -3,11 +3,11 @@ import { EventEmitter } from 'node:events';
 import type { ClientDuplexStream } from '@grpc/grpc-js';
 import { type Clock, SynclineError } from '@syncline/kernel';
 import { runInSimulation } from '@syncline/kernel/testing';
+import { decode, encode } from '@syncline/kernel/wire';
 import { encodeState } from '../engine/changes.js';
 import type { JobChannel } from '../grpc/job-channel.js';
 import { RemoteWrites } from '../grpc/remote-writes.js';
 import { jobCalls, type NumberedAnswer } from '../wire/calls.js';
-import { decode, encode } from '../wire/proto-message.js';
 
 const target = { address: 'jobs.test:7401', tls: undefined, token: undefined };
 

@@ -10,6 +10,7 @@ import {
   StorageBatch,
   SynclineError,
 } from '@syncline/kernel';
+import { encode } from '@syncline/kernel/wire';
 import { checkIncarnationOf } from '../core/refusals.js';
 import { cellName } from '../engine/cell-counts.js';
 import type { JobFilter } from '../engine/changes.js';
@@ -31,7 +32,6 @@ import type {
 import type { StoreCapabilities } from '../job-store.js';
 import { ALL_CAPABILITIES } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
-import { encode } from '../wire/proto-message.js';
 import { Deletions, readStart } from './embedded-start.js';
 import { EmbeddedView } from './embedded-view.js';
 import {

@@ -14,9 +14,9 @@ import {
   StorageBatch,
   SynclineError,
 } from '@syncline/kernel';
+import { encode } from '@syncline/kernel/wire';
 import { JobCells } from '../engine/job-cells.js';
 import type { JobHead, JobRows, StoreStart } from '../engine/store-adapter.js';
-import { encode } from '../wire/proto-message.js';
 import { isCorrupt, loadRows, readBatches, readRows } from './load-rows.js';
 import {
   bufferedKey,

@@ -11,11 +11,11 @@ import {
   Metadata,
 } from '@grpc/grpc-js';
 import { abortedError, type Clock, SynclineError } from '@syncline/kernel';
+import { decode, encode } from '@syncline/kernel/wire';
 import { errorFromGrpc } from '@syncline/protocol';
 import { type GrpcTarget, grpcChannelOptions, textsOf } from '@syncline/protocol/grpc';
 import { jobsLimits } from '../limits.js';
 import { type Call, SERVICE } from '../wire/calls.js';
-import { decode, encode } from '../wire/proto-message.js';
 
 interface JobChannelDeps {
   readonly clock: Clock;

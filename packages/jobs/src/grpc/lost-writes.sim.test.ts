@@ -1,11 +1,11 @@
 // What becomes of writes that are cut short, and what is known of them: whether they were sent, and begun.
 import { SynclineError } from '@syncline/kernel';
+import { encode } from '@syncline/kernel/wire';
 import { GRPC_STATUS, grpcFailureOf } from '@syncline/protocol';
 import { expect, test } from 'vitest';
 import { errorOf, inWorld, OK } from '../conformance/fake-write-call.js';
 import { jobsLimits } from '../limits.js';
 import { jobCalls } from '../wire/calls.js';
-import { encode } from '../wire/proto-message.js';
 
 test('J2 a lost stream: who was sent does not know, who waits is sent over the next one', () =>
   inWorld(async ({ clock, calls, ask }) => {

@@ -9,6 +9,7 @@ import {
   SynclineError,
   silentMetrics,
 } from '@syncline/kernel';
+import { encode } from '@syncline/kernel/wire';
 import { checkGrpcTarget, type GrpcTarget, type GrpcTargetOptions } from '@syncline/protocol/grpc';
 import type { CheckedWrite } from '../checks/checked-write.js';
 import type { CheckedJobQuery } from '../checks/input.js';
@@ -47,7 +48,6 @@ import {
 import type { JobsMetrics } from '../metrics-list.js';
 import { checkReconnect, type ReconnectOptions } from '../reconnect.js';
 import { type Call, type GlobalRequest, jobCalls } from '../wire/calls.js';
-import { encode } from '../wire/proto-message.js';
 import { ChannelPool, closedError, JobChannel, notTheContract, readError } from './job-channel.js';
 import { RemoteSubscription } from './remote-subscription.js';
 import { RemoteWrites } from './remote-writes.js';

@@ -106,7 +106,10 @@ export class RemoteSubscription implements JobSubscription {
     this.#isTaken = true;
     try {
       checkBatchMax(batchMax);
-      const request = this.#checked();
+      this.#deps.checkOpen();
+      checkJobId(this.#jobId);
+      if (this.#after !== undefined) parseCursor(this.#after);
+      const request = checkSubscribeOptions(this.#options);
       while (!this.#stop.signal.aborted) {
         const end = yield* this.#follow(request);
         if (this.#stop.signal.aborted || end === 'deleted') return;
@@ -119,13 +122,6 @@ export class RemoteSubscription implements JobSubscription {
     } finally {
       this.close();
     }
-  }
-
-  #checked(): CheckedSubscribeOptions {
-    this.#deps.checkOpen();
-    checkJobId(this.#jobId);
-    if (this.#options.after !== undefined) parseCursor(this.#options.after);
-    return checkSubscribeOptions(this.#options);
   }
 
   /**

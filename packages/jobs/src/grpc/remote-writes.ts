@@ -9,12 +9,18 @@
 // until its reply arrives, since the server still holds it.
 import type { ClientDuplexStream, StatusObject } from '@grpc/grpc-js';
 import { abortedError, type Clock, SynclineError, type Timer } from '@syncline/kernel';
+import { decode, encode } from '@syncline/kernel/wire';
 import { errorFromGrpc } from '@syncline/protocol';
 import type { GrpcTarget } from '@syncline/protocol/grpc';
 import type { EncodedResult } from '../engine/checked-job-store.js';
 import { jobsLimits } from '../limits.js';
-import { ENVELOPE_BYTES, jobCalls, type NumberedAnswer, windowBytesOf } from '../wire/calls.js';
-import { decode, encode } from '../wire/proto-message.js';
+import {
+  checkRequestBytes,
+  ENVELOPE_BYTES,
+  jobCalls,
+  type NumberedAnswer,
+  windowBytesOf,
+} from '../wire/calls.js';
 import { closedError, errorOfWriteStream, type JobChannel, notTheContract } from './job-channel.js';
 
 export interface RemoteWritesDeps {
@@ -39,10 +45,10 @@ export class RemoteWrites {
   }
 
   /** `write` is a SetStateRequest. */
-  ask(write: Uint8Array, signal: AbortSignal | undefined): Promise<EncodedResult> {
+  async ask(write: Uint8Array, signal: AbortSignal | undefined): Promise<EncodedResult> {
     const { value: waitingMax } = jobsLimits.remoteWritesMax;
-    if (this.#waiting.length >= waitingMax) return Promise.reject(overloaded(waitingMax));
-    if (write.length > REQUEST_BYTES_MAX) return Promise.reject(tooLarge(write));
+    if (this.#waiting.length >= waitingMax) throw overloaded(waitingMax);
+    checkRequestBytes(setState.name, write); // one that fits into no message would block all behind it
     return new Promise((resolve, reject) => {
       const { clock, target } = this.#deps;
       const abort = (): void => {
@@ -276,19 +282,8 @@ class WriteCall {
 }
 
 const { setState, setStates } = jobCalls;
-const { value: REQUEST_BYTES_MAX } = jobsLimits.requestBytesMax;
-
 /** The largest write fits into a message, and into an empty window. */
-const MESSAGE_BYTES_MAX = REQUEST_BYTES_MAX + ENVELOPE_BYTES;
-
-/** The same error as from the server. A write that fits into no message would block all that wait behind it. */
-function tooLarge({ length }: Uint8Array): SynclineError {
-  return new SynclineError(
-    'limit-exceeded',
-    `the ${setState.name} request has ${length} bytes; at most ${REQUEST_BYTES_MAX} are allowed. Send less at once.`,
-    { details: { limit: 'requestBytesMax' } },
-  );
-}
+const MESSAGE_BYTES_MAX = jobsLimits.requestBytesMax.value + ENVELOPE_BYTES;
 
 function overloaded(waitingMax: number): SynclineError {
   return new SynclineError(

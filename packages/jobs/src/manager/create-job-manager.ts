@@ -18,6 +18,7 @@ import { checkLabels } from '../checks/input.js';
 import {
   anyValue,
   type Check,
+  type Checked,
   type Checks,
   checkInteger,
   checkJobId,
@@ -56,13 +57,8 @@ export async function createJobManager<
   options: JobManagerOptions<Tags, Names> = {},
   deps: Partial<JobManagerDeps> = {},
 ): Promise<JobManager<Tags, Names>> {
-  const {
-    store,
-    jobId,
-    taskIndex: taskId,
-  } = checkMembers(target, 'the first argument of createJobManager', MANAGER_TARGET);
-  const what = 'the second argument of createJobManager';
-  const checked: ManagerOptions = checkMembers(options, what, MANAGER_OPTIONS);
+  const { store, jobId, taskIndex: taskId } = checkMembers(target, 'the target', MANAGER_TARGET);
+  const checked: ManagerOptions = checkMembers(options, 'the options', MANAGER_OPTIONS);
   const { signal, tags, lease } = checked;
   const parts = sessionDeps(store, checked, { ...deps, logFields: { jobId, taskId } });
   const call = { what: `opening task ${taskId} of job "${jobId}"`, isWrite: true, signal };
@@ -89,16 +85,8 @@ export async function createJobReader<
   options: JobReaderOptions<Tags, Names> = {},
   deps: Partial<JobManagerDeps> = {},
 ): Promise<JobReader<Tags>> {
-  const { store, jobId } = checkMembers(
-    target,
-    'the first argument of createJobReader',
-    READER_TARGET,
-  );
-  const checked: ReaderOptions = checkMembers(
-    options,
-    'the second argument of createJobReader',
-    READER_OPTIONS,
-  );
+  const { store, jobId } = checkMembers(target, 'the target', READER_TARGET);
+  const checked: ReaderOptions = checkMembers(options, 'the options', READER_OPTIONS);
   const parts = sessionDeps(store, checked, { ...deps, logFields: { jobId } });
   const what = `the reader of job "${jobId}"`;
   using opening = new OpenCall(parts, { what, signal: checked.signal });
@@ -260,9 +248,6 @@ const MANAGER_OPTIONS = {
   onNumTasksMismatch: orDefault(oneOf('adopt', 'fail'), 'adopt'),
 } satisfies Record<keyof JobManagerOptions<TagSchemas, StatusNames>, Check<unknown>>;
 
-type Checked<C extends Record<string, Check<unknown>>> = {
-  readonly [N in keyof C]: ReturnType<C[N]>;
-};
 type ReaderOptions = Checked<typeof READER_OPTIONS>;
 type ManagerOptions = Checked<typeof MANAGER_OPTIONS>;
 

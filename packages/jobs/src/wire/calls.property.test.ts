@@ -12,11 +12,11 @@ import {
 } from '@bufbuild/protobuf';
 import { FeatureSet_FieldPresence } from '@bufbuild/protobuf/wkt';
 import { SynclineError } from '@syncline/kernel';
+import { decode, encode, type Message } from '@syncline/kernel/wire';
 import { JobService } from '@syncline/protocol/jobs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type Call, ENVELOPE_BYTES, jobCalls } from './calls.js';
-import { decode, encode, type Message } from './proto-message.js';
 
 const count = fc.oneof(fc.nat(300), fc.maxSafeNat());
 const uint32 = fc.oneof(fc.nat(300), fc.nat(0xffff_ffff));

@@ -1,8 +1,8 @@
 // Bytes that no sender of the contract would produce: they are refused, and never become values that were not sent.
 import { SynclineError } from '@syncline/kernel';
+import { decode } from '@syncline/kernel/wire';
 import { expect, test } from 'vitest';
 import { jobCalls } from './calls.js';
-import { decode } from './proto-message.js';
 
 const JOB_ID = [0x0a, 1, 0x6a]; // field 1, one letter
 const EVENT_ID = [0x52, 1, 0x65]; // field 10, one letter

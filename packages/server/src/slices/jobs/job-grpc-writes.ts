@@ -11,9 +11,7 @@
 import { Metadata, type ServerDuplexStream } from '@grpc/grpc-js';
 import { jobsLimits } from '@syncline/jobs';
 import {
-  decode,
   type EncodedResult,
-  encode,
   jobCalls,
   type NumberedAnswer,
   type NumberedWrite,
@@ -21,6 +19,7 @@ import {
   windowBytesOf,
 } from '@syncline/jobs/grpc';
 import { type Clock, SynclineError } from '@syncline/kernel';
+import { decode, encode } from '@syncline/kernel/wire';
 import { grpcFailureOf } from '@syncline/protocol';
 import type { OpenStreams } from './job-grpc-stream.js';
 

@@ -9,9 +9,8 @@ import type { MethodDefinition, ServerUnaryCall, sendUnaryData } from '@grpc/grp
 import { type CallOptions, type JobInfo, type JobStore, jobsLimits } from '@syncline/jobs';
 import {
   type Call,
+  checkRequestBytes,
   checkWireWrite,
-  decode,
-  encode,
   encodeState,
   type GlobalRequest,
   jobCalls,
@@ -20,6 +19,7 @@ import {
   type WriteFields,
 } from '@syncline/jobs/grpc';
 import { type Clock, SynclineError } from '@syncline/kernel';
+import { decode, encode } from '@syncline/kernel/wire';
 import type { GrpcService } from '../../grpc/grpc-service.js';
 import { FrameBeat, OpenStreams, runSubscribeCall, type SubscribeCall } from './job-grpc-stream.js';
 import { runSetStatesCall, type SetStatesCall } from './job-grpc-writes.js';
@@ -175,13 +175,7 @@ function parseRequest<Request>(
   { name, request }: Pick<Call<Request, never>, 'name' | 'request'>,
   bytes: Uint8Array,
 ): Request {
-  const { value: bytesMax } = jobsLimits.requestBytesMax;
-  if (bytes.length > bytesMax)
-    throw new SynclineError(
-      'limit-exceeded',
-      `the ${name} request has ${bytes.length} bytes; at most ${bytesMax} are allowed. Send less at once.`,
-      { details: { limit: 'requestBytesMax' } },
-    );
+  checkRequestBytes(name, bytes);
   return decode(request, bytes, { name: `${name}Request` });
 }
 

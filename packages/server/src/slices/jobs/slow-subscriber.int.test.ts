@@ -1,7 +1,8 @@
 // A client that subscribes and does not read: it costs the server a frame, and nothing waits for it.
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2';
 import { createMemoryJobStore, type JobStore, jobsLimits } from '@syncline/jobs';
-import { encode, jobCalls, SERVICE } from '@syncline/jobs/grpc';
+import { jobCalls, SERVICE } from '@syncline/jobs/grpc';
+import { encode } from '@syncline/kernel/wire';
 import { type FaultProxy, startFaultProxy } from '@syncline/testkit';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import {

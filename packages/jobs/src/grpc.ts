@@ -1,6 +1,8 @@
 // The entry point `@syncline/jobs/grpc`: a store backed by a server, and what a server needs to implement the same
 // contract. Separate because grpc-js is an optional peer dependency.
 export { checkStateWrite, checkWireWrite, type WriteFields } from './checks/checked-write.js';
+export { checkTaskId } from './checks/values.js';
+export { noSuchJob } from './core/refusals.js';
 export type { EncodedEvent } from './engine/changes.js';
 export { encodeState } from './engine/changes.js';
 export {

@@ -122,13 +122,20 @@ test('a server that comes back: the table says how old it is meanwhile, then goe
   await task?.setFinished({ tag: 'ingest' });
   await task?.setStarted({ tag: 'parse' });
   let second: JobServer | undefined;
+  let stopped: Promise<unknown> | undefined;
   const { exit, stdout } = await watch(first, ['again', '--until-finished'], {
     screen,
     acts: [
-      ['● live', () => first.stop()],
+      [
+        '● live',
+        () => {
+          stopped = first.stop();
+        },
+      ],
       [
         'attempt 2: cannot reach',
         async () => {
+          await stopped; // until then it holds the directory
           second = await startJobServer({ dataDir, httpPort: Number(new URL(first.url).port) });
           const [again] = await openTasks(second.store, 'again', 1);
           await again?.setFinished({ tag: 'parse' });

@@ -183,13 +183,12 @@ export function isCallStatus(thrown: unknown): thrown is Error & CallStatus {
   return thrown instanceof Error && 'code' in thrown && 'metadata' in thrown;
 }
 
-const OK = 0;
-
 /** How grpc-js describes a request that was never sent. With any other text, the outcome is unknown. */
 const NOT_SENT = /^No connection established|Waiting for LB pick/;
 
 export function errorOfStatus(status: CallStatus | null, { address }: GrpcTarget): SynclineError {
-  if (status === null) return new SynclineError('unavailable', `no reply from ${address}`);
+  if (status === null)
+    return new SynclineError('unavailable', `no reply from ${address}`, { outcome: 'unknown' });
   const { code, details } = status;
   const metadata = textsOf(status.metadata.getMap());
   const error = errorFromGrpc({ code, details, metadata });
@@ -206,28 +205,9 @@ export function errorOfStatus(status: CallStatus | null, { address }: GrpcTarget
   });
 }
 
-export interface WriteStreamEnd {
-  /** The server has accepted the call: it sends headers at once, but none if it refuses the call. */
-  readonly isBegun: boolean;
-  readonly target: GrpcTarget;
-}
-
-/**
- * For the unanswered writes of a stream. If the server refused the whole call, its error is returned. Otherwise some
- * writes may have been applied, so the outcome is unknown.
- */
-export function errorOfWriteStream(
-  status: CallStatus | null,
-  { isBegun, target }: WriteStreamEnd,
-): SynclineError {
-  const error = errorOfStatus(status?.code === OK ? null : status, target);
-  if (status !== null && !isBegun && (isFromServer(status) || NOT_SENT.test(status.details)))
-    return error;
-  return error.with({ outcome: 'unknown' });
-}
-
-function isFromServer({ metadata }: CallStatus): boolean {
-  return metadata.getMap()['syncline-code'] !== undefined;
+/** Nothing was sent, or the server itself refused the call. The words of anyone else on the way prove nothing. */
+export function isRefusal({ details, metadata }: CallStatus): boolean {
+  return NOT_SENT.test(details) || metadata.getMap()['syncline-code'] !== undefined;
 }
 
 /** The text from grpc-js on one line, without its standard prefix and without an empty note. */

@@ -21,7 +21,13 @@ import {
   type NumberedAnswer,
   windowBytesOf,
 } from '../wire/calls.js';
-import { closedError, errorOfWriteStream, type JobChannel, notTheContract } from './job-channel.js';
+import {
+  closedError,
+  errorOfStatus,
+  isRefusal,
+  type JobChannel,
+  notTheContract,
+} from './job-channel.js';
 
 export interface RemoteWritesDeps {
   readonly clock: Clock;
@@ -186,6 +192,7 @@ class WriteCall {
   readonly #unanswered = new Map<number, PendingWrite>();
   #unansweredBytes = 0;
   #isBlocked = false;
+  /** The server has accepted the call: it sends headers at once, but none if it refuses the call. */
   #isBegun = false;
   #status: StatusObject | undefined;
 
@@ -265,8 +272,10 @@ class WriteCall {
   }
 
   #end(): void {
-    const isBegun = this.#isBegun;
-    this.#leave(errorOfWriteStream(this.#status ?? null, { isBegun, target: this.#deps.target }));
+    const status = this.#status?.code === OK ? null : (this.#status ?? null);
+    const error = errorOfStatus(status, this.#deps.target);
+    const isRefused = !this.#isBegun && status !== null && isRefusal(status);
+    this.#leave(isRefused ? error : error.with({ outcome: 'unknown' }));
     this.#deps.onEnd(this);
   }
 
@@ -282,6 +291,8 @@ class WriteCall {
 }
 
 const { setState, setStates } = jobCalls;
+const OK = 0;
+
 /** The largest write fits into a message, and into an empty window. */
 const MESSAGE_BYTES_MAX = jobsLimits.requestBytesMax.value + ENVELOPE_BYTES;
 

@@ -29,15 +29,7 @@ const EVENT_ID_BYTES = 16;
 type WriteInput = TagWrite<TagSchemas, string> &
   Readonly<{ status: number | string; message?: string; ifVersion?: number | undefined }>;
 
-export interface OpenManagerOptions {
-  readonly taskId: number;
-  readonly tags: TagSchemas;
-  readonly statuses: StatusNames;
-}
-
-const STARTED_MESSAGE = '🟢 Started';
-const FINISHED_MESSAGE = '⚫ Finished';
-
+type ManagerOptions = Readonly<{ taskId: number; tags: TagSchemas; statuses: StatusNames }>;
 type HelperInput = Omit<WriteInput, 'status' | 'ifVersion'>;
 type ErrorInput = Omit<HelperInput, 'message'> & Readonly<{ status?: number | string }>;
 
@@ -56,7 +48,7 @@ export class OpenManager extends OpenReader {
   readonly #quota = new WriteQuota(silentMetrics);
   #closed: Promise<void> | undefined;
 
-  constructor(session: JobSession, claim: TaskClaim, options: OpenManagerOptions) {
+  constructor(session: JobSession, claim: TaskClaim, options: ManagerOptions) {
     super(session);
     this.taskId = options.taskId;
     this.#claim = claim;
@@ -74,12 +66,12 @@ export class OpenManager extends OpenReader {
   }
 
   setStarted(write: HelperInput, call?: CallOptions): Promise<SetStateResult> {
-    const message = messageOr(STARTED_MESSAGE, write);
+    const message = messageOr('🟢 Started', write);
     return this.setState({ ...write, status: JobStatus.started, message }, call);
   }
 
   setFinished(write: HelperInput, call?: CallOptions): Promise<SetStateResult> {
-    const message = messageOr(FINISHED_MESSAGE, write);
+    const message = messageOr('⚫ Finished', write);
     return this.setState({ ...write, status: JobStatus.finished, message }, call);
   }
 
@@ -145,11 +137,13 @@ export class OpenManager extends OpenReader {
   }
 
   async #close(): Promise<void> {
-    const [ended] = await Promise.allSettled([super.close()]);
-    await this.#claim.stopRenewing();
-    await Promise.all(this.#tails.values()); // accepted writes end at their deadlines at the latest
-    await this.#claim.release();
-    if (ended.status === 'rejected') throw ended.reason;
+    try {
+      await super.close();
+    } finally {
+      await this.#claim.stopRenewing();
+      await Promise.all(this.#tails.values()); // accepted writes end at their deadlines at the latest
+      await this.#claim.release();
+    }
   }
 
   #change(
@@ -189,11 +183,8 @@ export class OpenManager extends OpenReader {
     const known = this.#statuses.get(status);
     if (known !== undefined) return known;
     const names = [...this.#statuses.keys()].join(', ');
-    throw invalidArgument(
-      'status',
-      status,
-      `a number, or one of the statuses (${names || 'none'})`,
-    );
+    const wanted = `a number, or one of the statuses (${names || 'none'})`;
+    throw invalidArgument('status', status, wanted);
   }
 
   async #checkAndSend(input: WriteInput, { signal }: CallOptions): Promise<SetStateResult> {

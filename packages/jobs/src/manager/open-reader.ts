@@ -101,13 +101,9 @@ export class OpenReader implements AsyncDisposable {
     return subscription;
   }
 
-  /** Waits for all subscriptions to end, then rethrows the first error from ending one. */
   async close(): Promise<void> {
     this.session.beginClosing();
-    const ends = await Promise.allSettled(
-      [...this.#subscriptions].map((open) => open[Symbol.asyncDispose]()),
-    );
-    for (const end of ends) if (end.status === 'rejected') throw end.reason;
+    await Promise.all([...this.#subscriptions].map((open) => open[Symbol.asyncDispose]()));
   }
 
   [Symbol.asyncDispose](): Promise<void> {

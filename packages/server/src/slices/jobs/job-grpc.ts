@@ -10,11 +10,13 @@ import { type CallOptions, type JobInfo, type JobStore, jobsLimits } from '@sync
 import {
   type Call,
   checkRequestBytes,
+  checkTaskId,
   checkWireWrite,
   encodeState,
   type GlobalRequest,
   jobCalls,
   localStore,
+  noSuchJob,
   SERVICE,
   type WriteFields,
 } from '@syncline/jobs/grpc';
@@ -74,8 +76,17 @@ export function jobGrpcService(deps: JobGrpcDeps): GrpcService {
       });
   }
 
-  const knownJob = async (jobId: string, call?: CallOptions): Promise<JobInfo> =>
-    (await store.getJob(jobId, call)) ?? refuseUnknown(jobId);
+  const knownJob = async (jobId: string, call?: CallOptions): Promise<JobInfo> => {
+    const job = await store.getJob(jobId, call);
+    if (job === undefined) throw noSuchJob(jobId);
+    return job;
+  };
+  /** For a global write of a task other than 0, which changes nothing. */
+  const unchangedJob = async ({ jobId, taskId }: GlobalRequest): Promise<JobInfo> => {
+    const job = await knownJob(jobId);
+    checkTaskId(taskId, job.numTasks);
+    return job;
+  };
   const write = async (request: WriteFields) => local.setEncoded(checkWireWrite(request));
 
   answer(jobCalls.createJob, (spec) => store.createJob(spec));
@@ -86,22 +97,20 @@ export function jobGrpcService(deps: JobGrpcDeps): GrpcService {
     const patch = { ...(setLabels && { labels }), ...(setExpectedTags && { expectedTags }) };
     if (isFromTaskZero(request))
       return { applied: true, job: await store.updateJob(jobId, patch, request) };
-    return { applied: false, job: checkTask(await knownJob(jobId), request) };
+    return { applied: false, job: await unchangedJob(request) };
   });
   answer(jobCalls.markJobDeleted, async (request) => {
     const { jobId } = request;
     const applied = isFromTaskZero(request);
-    const job = applied
-      ? await store.markJobDeleted(jobId, request)
-      : checkTask(await knownJob(jobId), request);
+    const job = applied ? await store.markJobDeleted(jobId, request) : await unchangedJob(request);
     return { applied, revision: job.revision, job };
   });
   answer(jobCalls.deleteJob, async (request) => {
     const { jobId } = request;
     if (!isFromTaskZero(request))
-      return { applied: false, revision: checkTask(await knownJob(jobId), request).revision };
+      return { applied: false, revision: (await unchangedJob(request)).revision };
     const revision = await lastRevision(store, jobId);
-    if (!(await store.deleteJob(jobId, request))) refuseUnknown(jobId);
+    if (!(await store.deleteJob(jobId, request))) throw noSuchJob(jobId);
     return { applied: true, revision };
   });
   answer(jobCalls.heartbeat, async (request) => ({ lease: await store.lease(request) }));
@@ -189,19 +198,6 @@ function failureOf(thrown: unknown, { limitReached }: JobGrpcDeps): unknown {
   return new SynclineError('unavailable', 'the server is stopping', { outcome, cause: thrown });
 }
 
-function refuseUnknown(jobId: string): never {
-  throw new SynclineError('not-found', `there is no job ${jobId}`, { details: { jobId } });
-}
-
 function isFromTaskZero({ taskId = 0 }: Pick<GlobalRequest, 'taskId'>): boolean {
   return taskId === 0;
-}
-
-function checkTask(job: JobInfo, { taskId = 0 }: Pick<GlobalRequest, 'taskId'>): JobInfo {
-  if (taskId < job.numTasks) return job;
-  throw new SynclineError(
-    'invalid-argument',
-    `taskId is ${taskId}; expected a task of job ${job.jobId}, 0 to ${job.numTasks - 1}`,
-    { details: { field: 'taskId' } },
-  );
 }

@@ -105,7 +105,7 @@ export function checkSubscribeOptions(
 function checkInclude(value: unknown): readonly ('lease' | 'job')[] {
   const isGood = Array.isArray(value) && value.every((kind) => kind === 'lease' || kind === 'job');
   refuseUnless(isGood, 'include', { value, wanted: "a list of 'lease' and 'job'" });
-  return value;
+  return value as readonly ('lease' | 'job')[];
 }
 
 function checkText(value: unknown, field = 'the value'): string {

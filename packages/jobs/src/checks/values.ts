@@ -140,9 +140,7 @@ export function integer(name: string, min: number, max: number): Check<number> {
   return (value, field = name) => checkInteger(value, field, { min, max });
 }
 
-export const INT32 = { min: -2_147_483_648, max: 2_147_483_647 } as const;
-
-export const checkStatus = integer('status', INT32.min, INT32.max);
+export const checkStatus = integer('status', -2_147_483_648, 2_147_483_647);
 export const checkNumTasks = integer('numTasks', 1, jobsLimits.tasksPerJobMax.value);
 export const checkEpoch = integer('epoch', 0, UINT32_MAX);
 export const checkSchemaVersion = integer('schemaVersion', 0, UINT32_MAX);
@@ -225,7 +223,7 @@ function plainText(
     const isPlain =
       typeof value === 'string' && !CONTROL.test(value) && !LONE_SURROGATE.test(value);
     refuseUnless(isPlain && bytes >= min && bytes <= max, field, { value, wanted });
-    return value as string;
+    return value;
   };
 }
 

@@ -216,8 +216,8 @@ export function textMap(number: number): Field<Texts> {
   return {
     number,
     absent: () => ({}),
-    write(out, texts) {
-      for (const [name, value] of Object.entries(texts)) entry.write(out, number, { name, value });
+    write(out, pairs) {
+      for (const [name, value] of Object.entries(pairs)) entry.write(out, number, { name, value });
     },
     read(reader, field, before = {}) {
       const { name, value } = entry.read(reader, field);

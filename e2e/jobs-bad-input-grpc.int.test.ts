@@ -5,16 +5,8 @@
 // million states where time and memory are simulated: packages/jobs/src/embedded, packages/jobs/src/core.
 import { status } from '@grpc/grpc-js';
 import type { LeaseRequest, StateWrite } from '@syncline/jobs';
-import {
-  type Call,
-  createJob,
-  deleteJob,
-  encode,
-  getProgress,
-  heartbeat,
-  listStates,
-  setState,
-} from '@syncline/jobs/grpc';
+import { type Call, jobCalls } from '@syncline/jobs/grpc';
+import { encode } from '@syncline/kernel/wire';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { encodeSubscribe, endOf, JobsRawClient, type Refusal } from './jobs-raw-client.js';
 import { JobsTask } from './jobs-task.js';
@@ -43,10 +35,10 @@ function ask<Request>(
 
 const write = (more: Partial<StateWrite> & { readonly payloadJson?: string } = {}) => {
   const { payload: _, ...rest } = unchanged.task.write('ingest', 6);
-  return ask(setState, { ...rest, ...more });
+  return ask(jobCalls.setState, { ...rest, ...more });
 };
 const create = (more: object = {}) =>
-  ask(createJob, { jobId: 'other', numTasks: 1, expectedTags: [], labels: {}, ...more });
+  ask(jobCalls.createJob, { jobId: 'other', numTasks: 1, expectedTags: [], labels: {}, ...more });
 const claim = (more: object = {}) => {
   const { incarnation } = unchanged.task.job;
   const request = {
@@ -58,10 +50,10 @@ const claim = (more: object = {}) => {
     ttlMs: 0,
     holder: '',
   };
-  return ask(heartbeat, { ...(request as LeaseRequest), ...more });
+  return ask(jobCalls.heartbeat, { ...(request as LeaseRequest), ...more });
 };
 const remove = (id: string, taskId?: number) => {
-  return ask(deleteJob, taskId === undefined ? { jobId: id } : { jobId: id, taskId });
+  return ask(jobCalls.deleteJob, taskId === undefined ? { jobId: id } : { jobId: id, taskId });
 };
 const follow = (more: Parameters<typeof encodeSubscribe>[1] = {}, of = jobId) =>
   endOf(client.subscribe(encodeSubscribe(of, more)));
@@ -92,7 +84,7 @@ describe('J20 over gRPC', () => {
     [
       'a read of a task that does not exist',
       'taskId',
-      () => ask(getProgress, { jobId, scope: { taskId: 4 } }),
+      () => ask(jobCalls.getProgress, { jobId, scope: { taskId: 4 } }),
     ],
     ['a deletion by a task that does not exist', 'taskId', () => remove(jobId, 4)],
     ['no tasks', 'numTasks', () => create({ numTasks: 0 })],
@@ -157,8 +149,11 @@ describe('J20 over gRPC', () => {
     ['write', () => write({ jobId: 'nobody' })],
     ['claim', () => claim({ jobId: 'nobody' })],
     ['subscribe', () => follow({}, 'nobody')],
-    ['read', () => ask(getProgress, { jobId: 'nobody', scope: {} })],
-    ['list', () => ask(listStates, { jobId: 'nobody', scope: {}, afterRevision: 0, limit: 1 })],
+    ['read', () => ask(jobCalls.getProgress, { jobId: 'nobody', scope: {} })],
+    [
+      'list',
+      () => ask(jobCalls.listStates, { jobId: 'nobody', scope: {}, afterRevision: 0, limit: 1 }),
+    ],
     ['delete', () => remove('nobody')],
   ];
   test.each(unknownJob)('an unknown job: %s', async (_, call) => {
@@ -225,7 +220,7 @@ test('J20 the 257th tag of a job is refused, the others can still be written', a
 
 test('J20 bytes that are not a request get an error, and change nothing', async () => {
   const { payload: _, ...whole } = unchanged.task.write('ingest', 7);
-  const request = encode(setState.request, whole);
+  const request = encode(jobCalls.setState.request, whole);
   const status32 = Buffer.from([(6 << 3) | 5, 1, 0, 0, 0]); // the status as four bytes
   for (const name of ['CreateJob', 'SetState', 'Heartbeat', 'DeleteJob', 'ListStates']) {
     for (const bytes of [

@@ -6,7 +6,8 @@ import {
   type ServiceError,
   type StatusObject,
 } from '@grpc/grpc-js';
-import { encode, SERVICE, type SubscribeRequest, subscribe } from '@syncline/jobs/grpc';
+import { jobCalls, SERVICE, type SubscribeRequest } from '@syncline/jobs/grpc';
+import { encode } from '@syncline/kernel/wire';
 
 export interface Refusal {
   /** The gRPC or HTTP status. */
@@ -45,7 +46,7 @@ export class JobsRawClient implements Disposable {
 
   /** A stream that is not read until its events are listened to. */
   subscribe(request: Uint8Array): ClientReadableStream<Uint8Array> {
-    const path = `/${SERVICE}/${subscribe.name}`;
+    const path = `/${SERVICE}/${jobCalls.subscribe.name}`;
     const stream = this.#client.makeServerStreamRequest(path, pass, (bytes) => bytes, request);
     stream.on('error', () => undefined); // the status says the same
     return stream;
@@ -65,7 +66,7 @@ export function endOf(stream: ClientReadableStream<Uint8Array>): Promise<Refusal
 }
 
 export function encodeSubscribe(jobId: string, more: Partial<SubscribeRequest> = {}): Uint8Array {
-  return encode(subscribe.request, {
+  return encode(jobCalls.subscribe.request, {
     jobId,
     scope: {},
     includeLeases: false,

@@ -1,6 +1,8 @@
 // The entry point `@syncline/jobs/grpc`: a store backed by a server, and what a server needs to implement the same
 // contract. Separate because grpc-js is an optional peer dependency.
 export { checkStateWrite, checkWireWrite, type WriteFields } from './checks/checked-write.js';
+export { checkTaskId } from './checks/values.js';
+export { noSuchJob } from './core/refusals.js';
 export type { EncodedEvent } from './engine/changes.js';
 export { encodeState } from './engine/changes.js';
 export {
@@ -11,25 +13,13 @@ export {
 export { createRemoteJobStore, type RemoteJobStoreDeps } from './grpc/remote-job-store.js';
 export {
   type Call,
-  createJob,
-  deleteJob,
+  checkRequestBytes,
   type GlobalRequest,
-  getJob,
-  getProgress,
-  getState,
-  heartbeat,
-  listJobs,
-  listStates,
-  markJobDeleted,
+  jobCalls,
   type NumberedAnswer,
   type NumberedWrite,
   SERVICE,
   type SubscribeRequest,
-  setState,
-  setStates,
-  subscribe,
-  updateJob,
   windowBytesOf,
 } from './wire/calls.js';
-export { FrameCache } from './wire/frames.js';
-export { decode, encode } from './wire/proto-message.js';
+export { framesOf } from './wire/frames.js';

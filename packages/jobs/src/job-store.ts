@@ -138,28 +138,18 @@ export type History = 'all' | 'latest';
 
 export type GapReason = 'overflow' | 'compacted' | 'reset' | 'deleted';
 
-export type JobEvent<S = State> =
-  | { readonly kind: 'snapshot'; readonly state: S; readonly cursor: Cursor }
-  | {
-      readonly kind: 'synced';
-      readonly revision: number;
-      readonly cursor: Cursor;
-      readonly history: History;
-      readonly resumed: boolean;
-    }
-  | { readonly kind: 'change'; readonly state: S; readonly cursor: Cursor }
-  | {
-      readonly kind: 'gap';
-      readonly reason: GapReason;
-      readonly fromRevision: number;
-      readonly toRevision: number;
-    }
+export type JobEvent<S = State> = Readonly<
+  | { kind: 'snapshot'; state: S; cursor: Cursor }
+  | { kind: 'synced'; revision: number; cursor: Cursor; history: History; resumed: boolean }
+  | { kind: 'change'; state: S; cursor: Cursor }
+  | { kind: 'gap'; reason: GapReason; fromRevision: number; toRevision: number }
   /** The store has been unreachable since this wall-clock time. The subscriber's data may be outdated until `live`. */
-  | { readonly kind: 'stale'; readonly sinceMs: number; readonly attempt: number }
+  | { kind: 'stale'; sinceMs: number; attempt: number }
   /** Caught up: everything in scope up to `revision` has been delivered. */
-  | { readonly kind: 'live'; readonly revision: number; readonly cursor: Cursor }
-  | { readonly kind: 'lease'; readonly lease: TaskLease; readonly cursor: Cursor }
-  | { readonly kind: 'job'; readonly job: JobInfo; readonly cursor: Cursor };
+  | { kind: 'live'; revision: number; cursor: Cursor }
+  | { kind: 'lease'; lease: TaskLease; cursor: Cursor }
+  | { kind: 'job'; job: JobInfo; cursor: Cursor }
+>;
 
 /** What to do when a subscriber is too slow for its buffer. */
 export type Overflow = 'block' | 'coalesce' | 'fail';
@@ -207,13 +197,10 @@ export function formatCursor(base: string, revision: number, isReplaying = false
 export function parseCursor(text: string): CursorParts {
   const [, base, digits, mark] = CURSOR.exec(text) ?? [];
   const revision = Number(digits);
-  if (base === undefined || !Number.isSafeInteger(revision)) throw malformed(text);
-  return { base, revision, isReplaying: mark === '~' };
-}
-
-function malformed(text: string): SynclineError {
+  if (base !== undefined && Number.isSafeInteger(revision))
+    return { base, revision, isReplaying: mark === '~' };
   const shown = JSON.stringify(String(text).slice(0, 64));
-  return new SynclineError(
+  throw new SynclineError(
     'invalid-argument',
     `the cursor ${shown} is malformed. Pass the cursor of an event unchanged, or none to start from the beginning.`,
     { details: { field: 'after' } },

@@ -3,7 +3,7 @@
 // The wait before attempt k = 0, 1, 2 … is min(maxMs, initialMs · 2^k) · u with u in [0.5, 1): long enough for a
 // server to start, and spread so that 1,000 subscribers do not reconnect at the same time.
 import { backoffMs, type Random, SynclineError } from '@syncline/kernel';
-import { checkInteger, checkObject } from './checks/values.js';
+import { integer, members, orDefault } from './checks/values.js';
 import type { Cursor } from './job-store.js';
 
 export interface ReconnectOptions {
@@ -43,20 +43,15 @@ export function outOfReach(
   );
 }
 
-const ATTEMPTS = { min: 1, max: 1_000_000 };
 const DAY_MS = 86_400_000;
+const { attempts, initialMs, maxMs } = RECONNECT_DEFAULTS;
+const checkOptions = members<Required<ReconnectOptions>>({
+  attempts: orDefault(integer('attempts', 1, 1_000_000), attempts),
+  initialMs: orDefault(integer('initialMs', 1, DAY_MS), initialMs),
+  maxMs: orDefault(integer('maxMs', 1, DAY_MS), maxMs),
+});
 
 /** Fills in the defaults, also for fields that are explicitly undefined. */
 export function checkReconnect(options: ReconnectOptions = {}): Required<ReconnectOptions> {
-  checkObject(options, 'reconnect');
-  const {
-    attempts = RECONNECT_DEFAULTS.attempts,
-    initialMs = RECONNECT_DEFAULTS.initialMs,
-    maxMs = RECONNECT_DEFAULTS.maxMs,
-  } = options;
-  return {
-    attempts: checkInteger(attempts, 'reconnect.attempts', ATTEMPTS),
-    initialMs: checkInteger(initialMs, 'reconnect.initialMs', { min: 1, max: DAY_MS }),
-    maxMs: checkInteger(maxMs, 'reconnect.maxMs', { min: 1, max: DAY_MS }),
-  };
+  return checkOptions(options, 'reconnect');
 }

@@ -1,4 +1,35 @@
-// The entry point `@syncline/kernel/wire`: the Protobuf wire format, for hand-written codecs.
+// The entry point `@syncline/kernel/wire`: the Protobuf wire format, for codecs without generated code.
+export {
+  bool,
+  decode,
+  double,
+  encode,
+  encodedMessage,
+  encodedMessages,
+  type Field,
+  fixed64,
+  int32,
+  list,
+  looseUint,
+  type Message,
+  mapped,
+  message,
+  nested,
+  optionalDouble,
+  optionalMessage,
+  optionalText,
+  optionalUint,
+  required,
+  requiredWord,
+  sint,
+  tenths,
+  text,
+  textMap,
+  texts,
+  uint,
+  uint32,
+  word,
+} from './wire/message-table.js';
 export { WireFields } from './wire/wire-fields.js';
 export { type WireFailure, WireReader } from './wire/wire-reader.js';
 export { varintBytes, WireWriter, writeVarint } from './wire/wire-writer.js';

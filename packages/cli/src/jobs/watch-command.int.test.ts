@@ -126,13 +126,20 @@ test('while the server is down the table shows the age of its data, then resumes
   await task?.setFinished({ tag: 'ingest' });
   await task?.setStarted({ tag: 'parse' });
   let second: JobServer | undefined;
+  let stopped: Promise<unknown> | undefined;
   const { exit, stdout } = await watch(first, ['again', '--until-finished'], {
     screen,
     acts: [
-      ['● live', () => first.stop()],
+      [
+        '● live',
+        () => {
+          stopped = first.stop();
+        },
+      ],
       [
         'attempt 2: cannot reach',
         async () => {
+          await stopped; // until then it holds the directory
           second = await startJobServer({ dataDir, httpPort: Number(new URL(first.url).port) });
           const [again] = await openTasks(second.store, 'again', 1);
           await again?.setFinished({ tag: 'parse' });

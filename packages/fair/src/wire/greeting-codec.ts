@@ -2,150 +2,68 @@
 //
 // A field of a message that comes twice is merged, as protobuf says: that is why the readers take what
 // was read before.
-import type { WireReader, WireWriter } from '@syncline/kernel/wire';
+import * as wire from '@syncline/kernel/wire';
 import type { Hello, Welcome, WireTrackerConfig } from './sync-messages.js';
 
-type Draft<T> = { -readonly [Name in keyof T]: T[Name] };
+const configMessage = wire.message<WireTrackerConfig>({
+  levels: wire.uint32(1),
+  columns: wire.uint32(2),
+  policy: wire.int32(3),
+  ratePerSecond: wire.double(4),
+  windowMs: wire.looseUint(5),
+  hash: wire.int32(6),
+  keyCheck: wire.fixed64(7),
+  increment: wire.double(8),
+  decrement: wire.double(9),
+});
 
-const noConfig: WireTrackerConfig = {
-  levels: 0,
-  columns: 0,
-  policy: 0,
-  ratePerSecond: 0,
-  windowMs: 0,
-  hash: 0,
-  keyCheck: 0n,
-  increment: 0,
-  decrement: 0,
-};
+const helloMessage = wire.message<Hello>({
+  tracker: wire.text(1),
+  clientId: wire.text(2),
+  config: { ...wire.nested(3, configMessage), absent: () => emptyOf(configMessage) },
+  lastEpoch: wire.looseUint(4),
+});
 
-export const noHello: Hello = { tracker: '', clientId: '', config: noConfig, lastEpoch: 0 };
+const welcomeMessage = wire.message<Welcome>({
+  epoch: wire.looseUint(1),
+  activeInstances: wire.uint32(2),
+  serverTimeMs: wire.looseUint(3),
+  wantView: wire.bool(4),
+  maxElements: wire.uint32(5),
+});
 
-const noWelcome: Welcome = {
-  epoch: 0,
-  activeInstances: 0,
-  serverTimeMs: 0,
-  wantView: false,
-  maxElements: 0,
-};
+export const noHello: Hello = emptyOf(helloMessage);
 
-export function readHello(reader: WireReader, before: Hello): Hello {
-  const hello: Draft<Hello> = { ...before };
-  const outerEnd = reader.enter();
-  for (let field = reader.field(); field !== 0; field = reader.field()) {
-    switch (field) {
-      case 1:
-        hello.tracker = reader.text();
-        break;
-      case 2:
-        hello.clientId = reader.text();
-        break;
-      case 3:
-        hello.config = readConfig(reader, hello.config);
-        break;
-      case 4:
-        hello.lastEpoch = reader.uintOrInfinity();
-        break;
-      default:
-        reader.skip();
-    }
-  }
-  reader.leave(outerEnd);
-  return hello;
+export function readHello(reader: wire.WireReader, before: Hello): Hello {
+  return readInside(reader, helloMessage, before);
 }
 
-export function writeHello(writer: WireWriter, hello: Hello): void {
-  writer.text(1, hello.tracker);
-  writer.text(2, hello.clientId);
-  const start = writer.begin(3);
-  const { config } = hello;
-  writer.uint(1, config.levels);
-  writer.uint(2, config.columns);
-  writer.int32(3, config.policy);
-  writer.double(4, config.ratePerSecond);
-  writer.uint(5, config.windowMs);
-  writer.int32(6, config.hash);
-  writer.fixed64(7, config.keyCheck);
-  writer.double(8, config.increment);
-  writer.double(9, config.decrement);
-  writer.end(start);
-  writer.uint(4, hello.lastEpoch);
+export function writeHello(writer: wire.WireWriter, hello: Hello): void {
+  helloMessage.write(writer, hello);
 }
 
-export function readWelcome(reader: WireReader, before: Welcome = noWelcome): Welcome {
-  const welcome: Draft<Welcome> = { ...before };
-  const outerEnd = reader.enter();
-  for (let field = reader.field(); field !== 0; field = reader.field()) {
-    switch (field) {
-      case 1:
-        welcome.epoch = reader.uintOrInfinity();
-        break;
-      case 2:
-        welcome.activeInstances = reader.word();
-        break;
-      case 3:
-        welcome.serverTimeMs = reader.uintOrInfinity();
-        break;
-      case 4:
-        welcome.wantView = reader.bool();
-        break;
-      case 5:
-        welcome.maxElements = reader.word();
-        break;
-      default:
-        reader.skip();
-    }
-  }
-  reader.leave(outerEnd);
-  return welcome;
+export function readWelcome(reader: wire.WireReader, before?: Welcome): Welcome {
+  return readInside(reader, welcomeMessage, before);
 }
 
-export function writeWelcome(writer: WireWriter, field: number, welcome: Welcome): void {
+export function writeWelcome(writer: wire.WireWriter, field: number, welcome: Welcome): void {
   const start = writer.begin(field);
-  writer.uint(1, welcome.epoch);
-  writer.uint(2, welcome.activeInstances);
-  writer.uint(3, welcome.serverTimeMs);
-  writer.bool(4, welcome.wantView);
-  writer.uint(5, welcome.maxElements);
+  welcomeMessage.write(writer, welcome);
   writer.end(start);
 }
 
-function readConfig(reader: WireReader, before: WireTrackerConfig): WireTrackerConfig {
-  const config: Draft<WireTrackerConfig> = { ...before };
+function readInside<Value>(
+  reader: wire.WireReader,
+  form: wire.Message<Value>,
+  before?: Value,
+): Value {
   const outerEnd = reader.enter();
-  for (let field = reader.field(); field !== 0; field = reader.field()) {
-    switch (field) {
-      case 1:
-        config.levels = reader.word();
-        break;
-      case 2:
-        config.columns = reader.word();
-        break;
-      case 3:
-        config.policy = reader.int32();
-        break;
-      case 4:
-        config.ratePerSecond = reader.double();
-        break;
-      case 5:
-        config.windowMs = reader.uintOrInfinity();
-        break;
-      case 6:
-        config.hash = reader.int32();
-        break;
-      case 7:
-        config.keyCheck = reader.fixed64();
-        break;
-      case 8:
-        config.increment = reader.double();
-        break;
-      case 9:
-        config.decrement = reader.double();
-        break;
-      default:
-        reader.skip();
-    }
-  }
+  const value = form.read(reader, before);
   reader.leave(outerEnd);
-  return config;
+  return value;
+}
+
+/** All fields have their defaults. */
+function emptyOf<Value>(form: wire.Message<Value>): Value {
+  return wire.decode(form, new Uint8Array(), { name: 'message' });
 }

@@ -10,6 +10,7 @@ import {
   checkCount,
   checkEpoch,
   checkEventId,
+  checkIncarnation,
   checkJobId,
   checkKnownKeys,
   checkMessage,
@@ -18,9 +19,8 @@ import {
   checkStatus,
   checkTag,
   checkTaskId,
-  type KnownKeys,
   limitExceeded,
-  refuseUnless,
+  oneOf,
 } from './values.js';
 
 export const CONTENT_KEYS = {
@@ -37,9 +37,15 @@ export const CONTENT_KEYS = {
   durability: true,
 } as const;
 
-const KNOWN: KnownKeys<StateWrite> = { ...CONTENT_KEYS, incarnation: true, epoch: true };
+const KNOWN: Readonly<Record<keyof StateWrite, true>> = {
+  ...CONTENT_KEYS,
+  incarnation: true,
+  epoch: true,
+};
 
 export type WriteFields = Omit<StateWrite, 'payload'> & Readonly<{ payloadJson?: string }>;
+
+const checkDurability = oneOf('synced', 'buffered');
 
 /** Approximate size of a queued write, excluding its message and payload. */
 const WRITE_BYTES = 512;
@@ -63,12 +69,6 @@ export class CheckedWrite implements StateWrite {
   /** Checks everything but the payload. `canonical` is the payload's canonical JSON, if already computed. */
   constructor(fields: WriteFields, canonical?: string) {
     const { ifVersion, durability, progress, payloadJson } = fields;
-    const isDurability =
-      durability === undefined || durability === 'synced' || durability === 'buffered';
-    refuseUnless(isDurability, 'durability', {
-      value: durability,
-      wanted: "'synced' or 'buffered'",
-    });
     this.jobId = checkJobId(fields.jobId);
     this.incarnation = checkIncarnation(fields.incarnation);
     this.taskId = checkTaskId(fields.taskId);
@@ -80,7 +80,7 @@ export class CheckedWrite implements StateWrite {
     this.eventId = checkEventId(fields.eventId);
     if (progress !== undefined) this.progress = checkProgress(progress);
     if (ifVersion !== undefined) this.ifVersion = checkCount(ifVersion, 'ifVersion');
-    if (durability !== undefined) this.durability = durability;
+    if (durability !== undefined) this.durability = checkDurability(durability, 'durability');
     if (payloadJson !== undefined) this.payloadJson = payloadJson;
     if (canonical !== undefined) this.#digest = contentDigest(this, canonical);
   }
@@ -120,7 +120,7 @@ export function checkWireWrite(fields: WriteFields): CheckedWrite {
   refuseTooLarge(Buffer.byteLength(payloadJson));
   const payload = parsePayload(payloadJson);
   if (payload === undefined) throw payloadRefused('is not a JSON object', []);
-  new PayloadWalk().visit(payload);
+  checkJson(payload);
   return new CheckedWrite(fields, canonicalJson(payload));
 }
 
@@ -142,25 +142,9 @@ function canonicalJson(payload: JsonObject): string {
 function inOrder(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(inOrder);
-  const members = value as Readonly<Record<string, unknown>>;
-  const ordered: Record<string, unknown> = {};
-  for (const name of Object.keys(members).sort()) {
-    if (name !== '__proto__') ordered[name] = inOrder(members[name]);
-    else Object.defineProperty(ordered, name, { value: inOrder(members[name]), enumerable: true });
-  }
-  return ordered;
+  const members = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
+  return Object.fromEntries(members.map(([name, member]) => [name, inOrder(member)]));
 }
-
-/** Accepts any string. The fence checks whether it is the job's incarnation. */
-export function checkIncarnation(value: unknown): string {
-  refuseUnless(typeof value === 'string', 'incarnation', {
-    value,
-    wanted: 'what createJob returned',
-  });
-  return value;
-}
-
-type Path = readonly PropertyKey[];
 
 /**
  * Serializes a JSON object of bounded size and depth. The value is walked and its size counted before anything is
@@ -169,7 +153,7 @@ type Path = readonly PropertyKey[];
  */
 export function checkPayload(value: unknown): string {
   if (!isPlainObject(value)) throw payloadRefused(`is ${kindOf(value)}, not an object`, []);
-  new PayloadWalk().visit(value);
+  checkJson(value);
   const json = JSON.stringify(value);
   refuseTooLarge(Buffer.byteLength(json));
   return json;
@@ -184,68 +168,51 @@ export function payloadRefusal(issues: readonly SchemaIssue[]): SynclineError {
   });
 }
 
-class PayloadWalk {
+/** Throws if the value is not JSON, or too deep or large. It counts a lower bound of the size. */
+function checkJson(payload: object): void {
   /** The objects on the path to the current one, and the member names that lead there. */
-  readonly #open = new Set<object>();
-  readonly #path: PropertyKey[] = [];
-  /** Lower bound of the JSON size of everything visited so far. */
-  #bytes = 0;
+  const open = new Set<object>();
+  const path: PropertyKey[] = [];
+  const { value: depthMax } = jobsLimits.payloadDepthMax;
+  let bytes = 0;
 
-  visit(value: unknown): void {
-    switch (typeof value) {
-      case 'string':
-        this.#count(value.length + 2);
-        return;
-      case 'number':
-        if (!Number.isFinite(value)) this.#refuse(`is ${value}, not a finite number`);
-        this.#count(1);
-        return;
-      case 'boolean':
-        this.#count(4);
-        return;
-      case 'object':
-        if (value === null) this.#count(4);
-        else this.#visitInside(value);
-        return;
-      default:
-        this.#refuse(`is ${kindOf(value)}, which JSON cannot hold`);
-    }
-  }
-
-  #visitInside(value: object): void {
-    if (this.#open.has(value)) this.#refuse('contains itself');
-    const { value: depthMax } = jobsLimits.payloadDepthMax;
-    if (this.#open.size === depthMax) this.#refuse(`is nested more than ${depthMax} levels deep`);
-    this.#open.add(value);
-    this.#count(2);
+  const count = (more: number): void => {
+    bytes += more;
+    refuseTooLarge(bytes);
+  };
+  const refuse = (message: string): never => {
+    throw payloadRefused(message, [...path]);
+  };
+  const visitMember = (name: PropertyKey, value: unknown): void => {
+    path.push(name);
+    visit(value);
+    path.pop();
+  };
+  const visitInside = (value: object): void => {
+    if (open.has(value)) refuse('contains itself');
+    if (open.size === depthMax) refuse(`is nested more than ${depthMax} levels deep`);
+    open.add(value);
+    count(2);
     if (Array.isArray(value)) {
-      for (let index = 0; index < value.length; index += 1) this.#visitMember(index, value[index]);
+      for (let index = 0; index < value.length; index += 1) visitMember(index, value[index]);
     } else if (isPlainObject(value)) {
       for (const name of Object.keys(value)) {
         if (value[name] === undefined) continue;
-        this.#count(name.length + 3);
-        this.#visitMember(name, value[name]);
+        count(name.length + 3);
+        visitMember(name, value[name]);
       }
-    } else {
-      this.#refuse(`is ${kindOf(value)}, which JSON cannot hold`);
-    }
-    this.#open.delete(value);
-  }
-
-  #visitMember(name: PropertyKey, value: unknown): void {
-    this.#path.push(name);
-    this.visit(value);
-    this.#path.pop();
-  }
-
-  #count(bytes: number): void {
-    this.#bytes += bytes;
-    refuseTooLarge(this.#bytes);
-  }
-
-  #refuse(message: string): never {
-    throw payloadRefused(message, [...this.#path]);
-  }
+    } else refuse(`is ${kindOf(value)}, which JSON cannot hold`);
+    open.delete(value);
+  };
+  const visit = (value: unknown): void => {
+    if (typeof value === 'string') count(value.length + 2);
+    else if (typeof value === 'boolean' || value === null) count(4);
+    else if (typeof value === 'object') visitInside(value);
+    else if (typeof value !== 'number') refuse(`is ${kindOf(value)}, which JSON cannot hold`);
+    else if (!Number.isFinite(value)) refuse(`is ${value}, not a finite number`);
+    else count(1);
+  };
+  visit(payload);
 }
 
 function refuseTooLarge(bytes: number): void {
@@ -255,7 +222,7 @@ function refuseTooLarge(bytes: number): void {
   throw limitExceeded('payloadBytesMax', message);
 }
 
-function payloadRefused(message: string, path: Path): SynclineError {
+function payloadRefused(message: string, path: readonly PropertyKey[]): SynclineError {
   return payloadRefusal([{ message, path }]);
 }
 

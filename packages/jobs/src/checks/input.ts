@@ -1,6 +1,6 @@
-// Checks the arguments of calls that create, change and list jobs.
+// Checks the arguments of calls, each by a table with one check per member. State writes are in checked-write.ts, and
+// cursors are checked where they are parsed.
 import {
-  type Counts,
   compareTags,
   type JobPatch,
   type JobQuery,
@@ -10,60 +10,107 @@ import {
   type LeaseRequest,
   type Scope,
   STATUS_CLASSES,
-  type StatusClass,
 } from '../job.js';
-import type { Overflow, StoreSubscribeOptions } from '../job-store.js';
-import { jobsLimits } from '../limits.js';
-import { checkIncarnation } from './checked-write.js';
+import type { StoreSubscribeOptions } from '../job-store.js';
+import { type JobsLimitName, jobsLimits } from '../limits.js';
 import {
+  anyValue,
+  type Checks,
   checkEpoch,
   checkHolder,
-  checkInteger,
+  checkIncarnation,
   checkJobId,
-  checkKnownKeys,
+  checkMembers,
   checkNumTasks,
   checkObject,
   checkPageLimit,
   checkTag,
   checkTaskId,
   checkTtlMs,
-  type KnownKeys,
+  integer,
   limitExceeded,
+  members,
+  oneOf,
+  optional,
+  orDefault,
   refuseUnless,
 } from './values.js';
 
-const SPEC: KnownKeys<Required<JobSpec>> = {
-  jobId: true,
-  numTasks: true,
-  expectedTags: true,
-  labels: true,
+const SPEC: Checks<Required<JobSpec>> = {
+  jobId: checkJobId,
+  numTasks: checkNumTasks,
+  expectedTags: orDefault(checkExpectedTags, []),
+  labels: orDefault(checkLabels, {}),
 };
-const PATCH: KnownKeys<Required<JobPatch>> = { labels: true, expectedTags: true };
-const QUERY: KnownKeys<Required<JobQuery>> = {
-  prefix: true,
-  worst: true,
-  afterJobId: true,
-  limit: true,
+const PATCH: Checks<JobPatch> = {
+  labels: optional(checkLabels),
+  expectedTags: optional(checkExpectedTags),
 };
 
-export function checkJobSpec(spec: JobSpec): Required<JobSpec> {
-  checkKnownKeys(spec, 'the job', SPEC);
-  const { expectedTags = [], labels = {} } = spec;
-  return {
-    jobId: checkJobId(spec.jobId),
-    numTasks: checkNumTasks(spec.numTasks),
-    expectedTags: checkExpectedTags(expectedTags),
-    labels: checkLabels(labels),
-  };
+export type CheckedJobQuery = Omit<JobQuery, 'limit'> & Readonly<{ limit: number }>;
+
+const JOBS_MAX = jobsLimits.listJobsMax.value;
+const QUERY: Checks<CheckedJobQuery> = {
+  prefix: optional(checkText),
+  worst: optional(oneOf(...STATUS_CLASSES)),
+  afterJobId: optional(checkJobId),
+  limit: (value = JOBS_MAX) => checkPageLimit(value, JOBS_MAX),
+};
+const LEASE: Checks<LeaseRequest> = {
+  jobId: checkJobId,
+  incarnation: checkIncarnation,
+  taskId: (value) => checkTaskId(value),
+  action: oneOf('claim', 'renew', 'release'),
+  epoch: checkEpoch,
+  ttlMs: checkTtlMs,
+  holder: checkHolder,
+};
+
+export const checkJobSpec = (spec: JobSpec) => checkMembers(spec, 'the job', SPEC);
+export const checkJobPatch = (patch: JobPatch) => checkMembers(patch, 'the patch', PATCH);
+export const checkJobQuery = (query: JobQuery) => checkMembers(query, 'the query', QUERY);
+export const checkLeaseRequest = (request: LeaseRequest) =>
+  checkMembers(request, 'the lease request', LEASE);
+
+/** Given `numTasks`, also checks that the job has the task. */
+export function checkScope(scope: Scope, numTasks?: number): Scope {
+  const taskId = optional((value) => checkTaskId(value, numTasks));
+  return checkMembers<Scope>(scope, 'the scope', { taskId, tag: optional(checkTag) });
 }
 
-export function checkJobPatch(patch: JobPatch): JobPatch {
-  checkKnownKeys(patch, 'the patch', PATCH);
-  const { labels, expectedTags } = patch;
-  return {
-    ...(labels === undefined ? {} : { labels: checkLabels(labels) }),
-    ...(expectedTags === undefined ? {} : { expectedTags: checkExpectedTags(expectedTags) }),
-  };
+export type CheckedSubscribeOptions = StoreSubscribeOptions &
+  Readonly<Required<Pick<StoreSubscribeOptions, 'include' | 'overflow'>>> &
+  Readonly<{ buffer: Readonly<{ maxEvents: number; maxBytes: number }> }>;
+
+const { bufferEventsMin, bufferEventsMax, bufferBytesMin, bufferBytesMax } = jobsLimits;
+const checkBuffer = members<CheckedSubscribeOptions['buffer']>({
+  maxEvents: orDefault(integer('maxEvents', bufferEventsMin.value, bufferEventsMax.value), 256),
+  maxBytes: orDefault(integer('maxBytes', bufferBytesMin.value, bufferBytesMax.value), 1 << 20),
+});
+
+export function checkSubscribeOptions(
+  options: StoreSubscribeOptions,
+  numTasks?: number,
+): CheckedSubscribeOptions {
+  return checkMembers<CheckedSubscribeOptions>(options, 'the subscription options', {
+    scope: (value) => checkScope(value as Scope, numTasks),
+    after: anyValue,
+    include: orDefault(checkInclude, []),
+    overflow: orDefault(oneOf('block', 'coalesce', 'fail'), 'block'),
+    buffer: orDefault(checkBuffer, {}),
+    signal: anyValue,
+  });
+}
+
+function checkInclude(value: unknown): readonly ('lease' | 'job')[] {
+  const isGood = Array.isArray(value) && value.every((kind) => kind === 'lease' || kind === 'job');
+  refuseUnless(isGood, 'include', { value, wanted: "a list of 'lease' and 'job'" });
+  return value as readonly ('lease' | 'job')[];
+}
+
+function checkText(value: unknown, field = 'the value'): string {
+  refuseUnless(typeof value === 'string', field, { value, wanted: 'a string' });
+  return value;
 }
 
 /** Sorted by bytes, without duplicates. */
@@ -79,151 +126,34 @@ function checkExpectedTags(value: unknown): readonly string[] {
   return [...tags].sort(compareTags);
 }
 
-function checkLabels(value: unknown): Labels {
-  const { labelsMax, labelNameBytesMax, labelValueBytesMax } = jobsLimits;
+export function checkLabels(value: unknown): Labels {
+  const { value: labelsMax } = jobsLimits.labelsMax;
   const entries: readonly [string, unknown][] = Object.entries(checkObject(value, 'labels'));
-  if (entries.length > labelsMax.value)
-    throw limitExceeded(
-      'labelsMax',
-      `${entries.length} labels; at most ${labelsMax.value} are allowed`,
-    );
+  if (entries.length > labelsMax) {
+    const message = `${entries.length} labels; at most ${labelsMax} are allowed`;
+    throw limitExceeded('labelsMax', message);
+  }
   const labels = entries.map(([name, text]) => {
     refuseUnless(name !== '', 'labels', { value: name, wanted: 'a name' });
-    refuseUnless(typeof text === 'string', 'labels', { value: text, wanted: 'a string' });
-    if (Buffer.byteLength(name) > labelNameBytesMax.value)
-      throw limitExceeded('labelNameBytesMax', tooLong('a label name', labelNameBytesMax.value));
-    if (Buffer.byteLength(text) > labelValueBytesMax.value)
-      throw limitExceeded('labelValueBytesMax', tooLong('a label value', labelValueBytesMax.value));
-    return [wellFormed(name), wellFormed(text)] as const;
+    const label = [
+      withinBytes(name, 'a label name', 'labelNameBytesMax'),
+      withinBytes(checkText(text, 'labels'), 'a label value', 'labelValueBytesMax'),
+    ];
+    return label as [string, string];
   });
   return Object.fromEntries(labels);
 }
 
-export type CheckedJobQuery = Omit<JobQuery, 'limit'> & Readonly<{ limit: number }>;
-
-export function checkJobQuery(query: JobQuery): CheckedJobQuery {
-  checkKnownKeys(query, 'the query', QUERY);
-  const { value: most } = jobsLimits.listJobsMax;
-  const { prefix, worst, afterJobId, limit = most } = query;
-  refuseUnless(prefix === undefined || typeof prefix === 'string', 'prefix', {
-    value: prefix,
-    wanted: 'a string',
-  });
-  refuseUnless(worst === undefined || STATUS_CLASSES.includes(worst), 'worst', {
-    value: worst,
-    wanted: `one of ${STATUS_CLASSES.join(', ')}`,
-  });
-  if (afterJobId !== undefined) checkJobId(afterJobId, 'afterJobId');
-  return { ...query, limit: checkPageLimit(limit, most) };
-}
-
-function tooLong(what: string, bytesMax: number): string {
-  return `${what} has more than ${bytesMax} bytes, which is the limit`;
-}
-
 /** Replaces lone surrogates with U+FFFD, as encoding for the wire would. */
-function wellFormed(text: string): string {
-  return Buffer.from(text).toString();
+function withinBytes(text: string, what: string, limit: JobsLimitName): string {
+  const bytes = Buffer.from(text);
+  const { value: bytesMax } = jobsLimits[limit];
+  if (bytes.length <= bytesMax) return bytes.toString();
+  throw limitExceeded(limit, `${what} has more than ${bytesMax} bytes, which is the limit`);
 }
 
-// Lease requests and read scopes. State writes are in checked-write.ts.
-
-export function checkLeaseRequest(request: LeaseRequest): LeaseRequest {
-  const { action } = request;
-  const isAction = action === 'claim' || action === 'renew' || action === 'release';
-  refuseUnless(isAction, 'action', { value: action, wanted: "'claim', 'renew' or 'release'" });
-  return {
-    jobId: checkJobId(request.jobId),
-    incarnation: checkIncarnation(request.incarnation),
-    taskId: checkTaskId(request.taskId),
-    action,
-    epoch: checkEpoch(request.epoch),
-    ttlMs: checkTtlMs(request.ttlMs),
-    holder: checkHolder(request.holder),
-  };
-}
-
-const SCOPE: KnownKeys<Required<Scope>> = { taskId: true, tag: true };
-
-/** Given `numTasks`, also checks that the job has the task. */
-export function checkScope(scope: Scope, numTasks?: number): Scope {
-  checkKnownKeys(scope, 'the scope', SCOPE);
-  const { taskId, tag } = scope;
-  return {
-    ...(taskId === undefined ? {} : { taskId: checkTaskId(taskId, numTasks) }),
-    ...(tag === undefined ? {} : { tag: checkTag(tag) }),
-  };
-}
-
-// Subscription options. The cursor is checked where it is parsed.
-
-const BUFFER_EVENTS_DEFAULT = 256;
-const BUFFER_BYTES_DEFAULT = 1 << 20;
-const OVERFLOWS: readonly unknown[] = ['block', 'coalesce', 'fail'] satisfies readonly Overflow[];
-
-const KNOWN: KnownKeys<Required<StoreSubscribeOptions>> = {
-  scope: true,
-  after: true,
-  include: true,
-  overflow: true,
-  buffer: true,
-  signal: true,
-};
-const BUFFER: KnownKeys<CheckedSubscribeOptions['buffer']> = { maxEvents: true, maxBytes: true };
-
-export type CheckedSubscribeOptions = Omit<StoreSubscribeOptions, 'overflow' | 'buffer'> &
-  Readonly<{
-    scope: Scope;
-    include: readonly ('lease' | 'job')[];
-    overflow: Overflow;
-    buffer: Readonly<{ maxEvents: number; maxBytes: number }>;
-  }>;
-
-export function checkSubscribeOptions(
-  options: StoreSubscribeOptions,
-  numTasks?: number,
-): CheckedSubscribeOptions {
-  checkKnownKeys(options, 'the subscription options', KNOWN);
-  const { include = [], overflow = 'block', buffer = {} } = options;
-  const isInclude =
-    Array.isArray(include) && include.every((kind) => kind === 'lease' || kind === 'job');
-  refuseUnless(isInclude, 'include', { value: include, wanted: "a list of 'lease' and 'job'" });
-  refuseUnless(OVERFLOWS.includes(overflow), 'overflow', {
-    value: overflow,
-    wanted: "'block', 'coalesce' or 'fail'",
-  });
-  checkKnownKeys(buffer, 'buffer', BUFFER);
-  return {
-    ...options,
-    scope: checkScope(options.scope, numTasks),
-    include,
-    overflow,
-    buffer: checkBuffer(buffer),
-  };
-}
-
-function checkBuffer({
-  maxEvents = BUFFER_EVENTS_DEFAULT,
-  maxBytes = BUFFER_BYTES_DEFAULT,
-}: NonNullable<StoreSubscribeOptions['buffer']>): CheckedSubscribeOptions['buffer'] {
-  const { bufferEventsMin, bufferEventsMax, bufferBytesMin, bufferBytesMax } = jobsLimits;
-  const events = { min: bufferEventsMin.value, max: bufferEventsMax.value };
-  const bytes = { min: bufferBytesMin.value, max: bufferBytesMax.value };
-  return {
-    maxEvents: checkInteger(maxEvents, 'buffer.maxEvents', events),
-    maxBytes: checkInteger(maxBytes, 'buffer.maxBytes', bytes),
-  };
-}
-
+/** Whether `worst` is the most severe class that contains a cell. Every job has at least one cell. */
 export function isSummaryWanted({ worst }: JobQuery, { cells }: JobSummary): boolean {
-  return worst === undefined || worst === worstClassOf(cells);
-}
-
-/** The most severe class that contains a cell. Every job has at least one cell. */
-function worstClassOf(cells: Counts): StatusClass | undefined {
-  return STATUS_CLASSES.find((each) => countOf(cells, each) > 0);
-}
-
-function countOf(cells: Counts, statusClass: StatusClass): number {
-  return statusClass === 'not-started' ? cells.notStarted : cells[statusClass];
+  const counts = { ...cells, 'not-started': cells.notStarted };
+  return worst === undefined || worst === STATUS_CLASSES.find((each) => counts[each] > 0);
 }

@@ -26,6 +26,13 @@ test.each([
   );
 });
 
+test('J20 the remote store refuses unknown options', () => {
+  const refused = (field: string) => expect.objectContaining({ details: { field } });
+  expect(() => createRemoteJobStore({ address, adress: '' } as never)).toThrow(refused('adress'));
+  const reconnect = { tries: 3 } as never;
+  expect(() => createRemoteJobStore({ address, reconnect })).toThrow(refused('tries'));
+});
+
 test('J20 the bounds themselves are valid', () => {
   for (const reconnect of [
     { attempts: 1, initialMs: 1, maxMs: 1 },

@@ -25,18 +25,66 @@ export function checkObject(value: unknown, field: string): object {
   return value;
 }
 
-/** The keys of a type. A record, so that the compiler reports a missing one. */
-export type KnownKeys<T> = Readonly<Record<keyof T, true>>;
+/** A check for each member of a type. A record, so that the compiler reports a missing one. */
+export type Checks<T> = { readonly [Name in keyof T]-?: Check<T[Name]> };
+
+/** What a table of checks returns. */
+export type Checked<C> = {
+  readonly [Name in keyof C]: C[Name] extends Check<infer Value> ? Value : never;
+};
+
+/** Returns the value to use, or throws. `field` is its name in errors; by default, its usual name. */
+export type Check<T> = (value: unknown, field?: string) => T;
+
+/**
+ * Checks each member and refuses unknown ones. Returns a copy without members that are undefined. `what` names the
+ * object in errors; `prefix` precedes the names of its members.
+ */
+export function checkMembers<T extends object>(
+  value: unknown,
+  what: string,
+  checks: Checks<T>,
+  prefix = '',
+): T {
+  const given = checkObject(value, what) as Readonly<Record<string, unknown>>;
+  checkKnownKeys(given, what, checks);
+  const checked: Record<string, unknown> = {};
+  for (const [name, check] of Object.entries<Check<unknown>>(checks)) {
+    const member = check(given[name], prefix + name);
+    if (member !== undefined) checked[name] = member;
+  }
+  return checked as T;
+}
+
+/** Checks an object within another one. */
+export function members<T extends object>(checks: Checks<T>): Check<T> {
+  return (value, field = 'the value') => checkMembers(value, field, checks, `${field}.`);
+}
+
+export function optional<T>(check: Check<T>): Check<T | undefined> {
+  return (value, field) => (value === undefined ? undefined : check(value, field));
+}
+
+export function orDefault<T>(check: Check<T>, fallback: unknown): Check<T> {
+  return (value = fallback, field) => check(value, field);
+}
+
+export function oneOf<Word extends string>(...words: readonly Word[]): Check<Word> {
+  return (value, field = 'the value') => {
+    const isWord = words.includes(value as Word);
+    refuseUnless(isWord, field, { value, wanted: `one of ${words.join(', ')}` });
+    return value as Word;
+  };
+}
+
+/** For values that are only passed on. */
+export const anyValue: Check<never> = (value) => value as never;
 
 /**
  * Rejects unknown keys: `ttl` instead of `ttlMs` must not silently leave the default in place. The compiler reports
  * them only in object literals, and never in JavaScript. `what` names the object in the error.
  */
-export function checkKnownKeys<T extends object>(
-  value: T,
-  what: string,
-  known: KnownKeys<T>,
-): void {
+export function checkKnownKeys(value: object, what: string, known: object): void {
   for (const key of Object.keys(checkObject(value, what))) {
     if (Object.hasOwn(known, key)) continue;
     throw new SynclineError(
@@ -87,28 +135,21 @@ export function checkInteger(
   return (value as number) + 0; // −0 is 0
 }
 
-export function checkStatus(value: unknown): number {
-  return checkInteger(value, 'status', { min: -2_147_483_648, max: 2_147_483_647 });
+/** `name` is the usual name of the value in errors. */
+export function integer(name: string, min: number, max: number): Check<number> {
+  return (value, field = name) => checkInteger(value, field, { min, max });
 }
+
+export const checkStatus = integer('status', -2_147_483_648, 2_147_483_647);
+export const checkNumTasks = integer('numTasks', 1, jobsLimits.tasksPerJobMax.value);
+export const checkEpoch = integer('epoch', 0, UINT32_MAX);
+export const checkSchemaVersion = integer('schemaVersion', 0, UINT32_MAX);
+export const checkCount = integer('count', 0, Number.MAX_SAFE_INTEGER);
+export const checkBatchMax = integer('max', 1, Number.MAX_SAFE_INTEGER);
 
 /** Without `numTasks`, whether the job has this task is checked later, when the job is loaded. */
-export function checkTaskId(value: unknown, numTasks?: number): number {
-  return checkInteger(value, 'taskId', {
-    min: 0,
-    max: (numTasks ?? jobsLimits.tasksPerJobMax.value) - 1,
-  });
-}
-
-export function checkNumTasks(value: unknown): number {
-  return checkInteger(value, 'numTasks', { min: 1, max: jobsLimits.tasksPerJobMax.value });
-}
-
-export function checkEpoch(value: unknown): number {
-  return checkInteger(value, 'epoch', { min: 0, max: UINT32_MAX });
-}
-
-export function checkSchemaVersion(value: unknown): number {
-  return checkInteger(value, 'schemaVersion', { min: 0, max: UINT32_MAX });
+export function checkTaskId(value: unknown, numTasks = jobsLimits.tasksPerJobMax.value): number {
+  return checkInteger(value, 'taskId', { min: 0, max: numTasks - 1 });
 }
 
 export function checkProgress(value: unknown): number {
@@ -117,19 +158,11 @@ export function checkProgress(value: unknown): number {
   return value + 0; // −0 is 0
 }
 
-export function checkCount(value: unknown, field: string): number {
-  return checkInteger(value, field, { min: 0, max: Number.MAX_SAFE_INTEGER });
-}
-
 /** 0: never expires. */
-export function checkTtlMs(value: unknown): number {
+export function checkTtlMs(value: unknown, field = 'ttlMs'): number {
   if (value === 0) return 0;
   const { leaseTtlMinMs, leaseTtlMaxMs } = jobsLimits;
-  return checkInteger(value, 'ttlMs', { min: leaseTtlMinMs.value, max: leaseTtlMaxMs.value });
-}
-
-export function checkBatchMax(value: unknown): number {
-  return checkInteger(value, 'max', { min: 1, max: Number.MAX_SAFE_INTEGER });
+  return checkInteger(value, field, { min: leaseTtlMinMs.value, max: leaseTtlMaxMs.value });
 }
 
 /** A limit above the page maximum is not an error: it is lowered to the maximum. */
@@ -145,50 +178,53 @@ const CONTROL = /\p{Cc}/u;
 /** Half of a surrogate pair: not a character, and has no UTF-8 encoding. */
 const LONE_SURROGATE = /\p{Cs}/u;
 
-export function checkJobId(value: unknown, field = 'jobId'): string {
-  const { value: lengthMax } = jobsLimits.jobIdLengthMax;
-  refuseUnless(
-    typeof value === 'string' && value.length <= lengthMax && JOB_ID.test(value),
-    field,
-    {
-      value,
-      wanted: `1 to ${lengthMax} letters, digits or ._:- starting with a letter or digit`,
-    },
-  );
-  return value;
-}
-
-export function checkTag(value: unknown, field = 'tag'): string {
-  return checkPlainText(value, field, { min: 1, max: jobsLimits.tagBytesMax.value });
-}
-
-export function checkEventId(value: unknown): string {
-  const { value: lengthMax } = jobsLimits.eventIdLengthMax;
-  const isEventId =
-    typeof value === 'string' && value.length <= lengthMax && PRINTABLE_ASCII.test(value);
-  refuseUnless(isEventId, 'eventId', {
-    value,
-    wanted: `1 to ${lengthMax} printable ASCII characters`,
-  });
-  return value;
-}
-
+export const checkJobId = matching('jobId', {
+  pattern: JOB_ID,
+  lengthMax: jobsLimits.jobIdLengthMax.value,
+  wanted: 'letters, digits or ._:- starting with a letter or digit',
+});
+export const checkEventId = matching('eventId', {
+  pattern: PRINTABLE_ASCII,
+  lengthMax: jobsLimits.eventIdLengthMax.value,
+  wanted: 'printable ASCII characters',
+});
+export const checkTag = plainText('tag', { min: 1, max: jobsLimits.tagBytesMax.value });
 /** Empty if the claimant does not identify itself. */
-export function checkHolder(value: unknown): string {
-  return checkPlainText(value, 'holder', { min: 0, max: jobsLimits.holderLengthMax.value });
+export const checkHolder = plainText('holder', { min: 0, max: jobsLimits.holderLengthMax.value });
+
+/** Any string. The fence checks whether it is the job's incarnation. */
+export function checkIncarnation(value: unknown): string {
+  const isText = typeof value === 'string';
+  refuseUnless(isText, 'incarnation', { value, wanted: 'what createJob returned' });
+  return value;
+}
+
+function matching(
+  name: string,
+  form: { readonly pattern: RegExp; readonly lengthMax: number; readonly wanted: string },
+): Check<string> {
+  const { pattern, lengthMax } = form;
+  const wanted = `1 to ${lengthMax} ${form.wanted}`;
+  return (value, field = name) => {
+    const isGood = typeof value === 'string' && value.length <= lengthMax && pattern.test(value);
+    refuseUnless(isGood, field, { value, wanted });
+    return value;
+  };
 }
 
 /** The bounds are in bytes. */
-function checkPlainText(
-  value: unknown,
-  field: string,
+function plainText(
+  name: string,
   { min, max }: { readonly min: number; readonly max: number },
-): string {
-  const bytes = typeof value === 'string' && value.length <= max ? Buffer.byteLength(value) : -1;
-  const isGood = typeof value === 'string' && bytes >= min && bytes <= max && isPlainText(value);
+): Check<string> {
   const wanted = `${min} to ${max} bytes of UTF-8 without control characters`;
-  refuseUnless(isGood, field, { value, wanted });
-  return value;
+  return (value, field = name) => {
+    const bytes = typeof value === 'string' && value.length <= max ? Buffer.byteLength(value) : -1;
+    const isPlain =
+      typeof value === 'string' && !CONTROL.test(value) && !LONE_SURROGATE.test(value);
+    refuseUnless(isPlain && bytes >= min && bytes <= max, field, { value, wanted });
+    return value;
+  };
 }
 
 /** Returns the message as it will be stored: lone surrogates become U+FFFD, as they would on the wire. */
@@ -216,8 +252,4 @@ export function cutMessage(text: string): string {
 
 function isContinuation(byte: number | undefined): boolean {
   return byte !== undefined && (byte & 0xc0) === 0x80;
-}
-
-function isPlainText(value: string): boolean {
-  return !CONTROL.test(value) && !LONE_SURROGATE.test(value);
 }

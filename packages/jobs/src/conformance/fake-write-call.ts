@@ -3,11 +3,11 @@ import { EventEmitter } from 'node:events';
 import type { ClientDuplexStream } from '@grpc/grpc-js';
 import { type Clock, SynclineError } from '@syncline/kernel';
 import { runInSimulation } from '@syncline/kernel/testing';
+import { decode, encode } from '@syncline/kernel/wire';
 import { encodeState } from '../engine/changes.js';
 import type { JobChannel } from '../grpc/job-channel.js';
 import { RemoteWrites } from '../grpc/remote-writes.js';
-import { type NumberedAnswer, setState, setStates } from '../wire/calls.js';
-import { decode, encode } from '../wire/proto-message.js';
+import { jobCalls, type NumberedAnswer } from '../wire/calls.js';
 
 const target = { address: 'jobs.test:7401', tls: undefined, token: undefined };
 
@@ -22,7 +22,7 @@ export class FakeCall extends EventEmitter {
   hasRoom = true;
 
   write(bytes: Uint8Array): boolean {
-    const { writes } = decode(setStates.request, bytes, setStates);
+    const { writes } = decode(jobCalls.setStates.request, bytes, jobCalls.setStates);
     this.messages.push(writes.map(({ number }) => number));
     return this.hasRoom;
   }
@@ -43,7 +43,7 @@ export class FakeCall extends EventEmitter {
     const answers = numbers.map((number): NumberedAnswer => {
       return more.failure ? { number, ...more } : { number, response: RESPONSE, ...more };
     });
-    this.emit('data', encode(setStates.response, { answers }));
+    this.emit('data', encode(jobCalls.setStates.response, { answers }));
   }
 
   fail(code: number, details: string, metadata: Readonly<Record<string, string>> = {}): void {
@@ -52,7 +52,7 @@ export class FakeCall extends EventEmitter {
   }
 }
 
-const RESPONSE = encode(setState.response, {
+const RESPONSE = encode(jobCalls.setState.response, {
   applied: true,
   duplicate: false,
   state: encodeState({
@@ -92,7 +92,7 @@ export function inWorld(body: (world: World) => Promise<void>): Promise<void> {
       clock,
       writes,
       calls,
-      ask: (bytes = 100, signal?) => writes.ask({ write: new Uint8Array(bytes), signal }),
+      ask: (bytes = 100, signal?) => writes.ask(new Uint8Array(bytes), signal),
     });
   });
 }

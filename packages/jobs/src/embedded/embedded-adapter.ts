@@ -10,6 +10,7 @@ import {
   StorageBatch,
   SynclineError,
 } from '@syncline/kernel';
+import { encode } from '@syncline/kernel/wire';
 import { checkIncarnationOf } from '../core/refusals.js';
 import { cellName } from '../engine/cell-counts.js';
 import type { JobFilter } from '../engine/changes.js';
@@ -19,7 +20,6 @@ import type { EngineDeps } from '../engine/store-adapter.js';
 import type { StoreCapabilities } from '../job-store.js';
 import { ALL_CAPABILITIES } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
-import { encode } from '../wire/proto-message.js';
 import { Deletions } from './deletions.js';
 import { readStart } from './embedded-start.js';
 import { embeddedView } from './embedded-view.js';

@@ -8,9 +8,9 @@
 //
 // The repair reads the whole log once. This is only needed if there were buffered writes and the store was not closed.
 import { type Storage, StorageBatch } from '@syncline/kernel';
+import { encode } from '@syncline/kernel/wire';
 import { countRows } from '../engine/job-mirror.js';
 import type { JobHead, StoreStart } from '../engine/store-adapter.js';
-import { encode } from '../wire/proto-message.js';
 import { isCorrupt, loadRows, readRows } from './load-rows.js';
 import * as rows from './rows.js';
 

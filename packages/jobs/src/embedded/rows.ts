@@ -13,12 +13,6 @@
 // Integers are big endian, so keys sort numerically. A jobNo is a u64 that is never reused. Rows are internal protobuf
 // messages or log records. The storage keeps a checksum over key and value, so rows have none.
 import { SynclineError } from '@syncline/kernel';
-import { WireReader, WireWriter } from '@syncline/kernel/wire';
-import type { CellRow, JobRow, RecentWrite, TaskRow } from '../core/rows.js';
-import { CellCounts } from '../engine/cell-counts.js';
-import { type ChangeKind, type StoredChange, subjectOf } from '../engine/changes.js';
-import type { JobHead } from '../engine/store-adapter.js';
-import { leaseStates } from '../wire/messages.js';
 import {
   decode,
   encode,
@@ -31,7 +25,14 @@ import {
   textMap,
   texts,
   uint,
-} from '../wire/proto-message.js';
+  WireReader,
+  WireWriter,
+} from '@syncline/kernel/wire';
+import type { CellRow, JobRow, RecentWrite, TaskRow } from '../core/rows.js';
+import { CellCounts } from '../engine/cell-counts.js';
+import { type ChangeKind, type StoredChange, subjectOf } from '../engine/changes.js';
+import type { JobHead } from '../engine/store-adapter.js';
+import { leaseStates } from '../wire/messages.js';
 
 export const KeyKind = {
   job: 0x6e,

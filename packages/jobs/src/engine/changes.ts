@@ -3,7 +3,7 @@
 // `bytes` is a State, Lease or Job message (proto/syncline/jobs/v1/jobs.proto). States and leases do not contain the
 // job id, which the reader knows. Payloads stay JSON text; they are parsed only when an event is handed to user code.
 import type { FeedChange } from '@syncline/kernel';
-import { WireReader } from '@syncline/kernel/wire';
+import { decode, encode, WireReader } from '@syncline/kernel/wire';
 import type { JobInfo, Scope, State, TaskLease } from '../job.js';
 import type { GapReason, History, JobEvent, StoreSubscribeOptions } from '../job-store.js';
 import { formatCursor } from '../job-store.js';
@@ -15,7 +15,6 @@ import {
   stateMessage,
   withPayload,
 } from '../wire/messages.js';
-import { decode, encode } from '../wire/proto-message.js';
 
 export type ChangeKind = 'state' | 'lease' | 'job';
 

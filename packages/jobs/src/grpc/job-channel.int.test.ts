@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { createSystemClock } from '@syncline/kernel';
 import { expect, test } from 'vitest';
 import { jobsLimits } from '../limits.js';
-import { getJob } from '../wire/calls.js';
+import { jobCalls } from '../wire/calls.js';
 import { JobChannel } from './job-channel.js';
 
 test('a server may send 512 KiB ahead, on a stream and on the connection', async () => {
@@ -19,7 +19,7 @@ test('a server may send 512 KiB ahead, on a stream and on the connection', async
   );
   const opened = once(server, 'session') as Promise<[ServerHttp2Session]>;
   const asked = once(server, 'stream');
-  const answer = channel.ask(getJob, { jobId: 'nightly-42' }, undefined);
+  const answer = channel.ask(jobCalls.getJob, { jobId: 'nightly-42' }, undefined);
   answer.catch(() => {}); // it is never answered
   const [session] = await opened;
   await asked; // by then its settings have arrived

@@ -11,17 +11,19 @@ import {
   Metadata,
 } from '@grpc/grpc-js';
 import { abortedError, type Clock, SynclineError } from '@syncline/kernel';
+import { decode, encode } from '@syncline/kernel/wire';
 import { errorFromGrpc } from '@syncline/protocol';
 import { type GrpcTarget, grpcChannelOptions, textsOf } from '@syncline/protocol/grpc';
 import { jobsLimits } from '../limits.js';
 import { type Call, SERVICE } from '../wire/calls.js';
-import { decode, encode } from '../wire/proto-message.js';
 
-export interface JobChannelDeps {
+interface JobChannelDeps {
   readonly clock: Clock;
 }
 
 export class JobChannel {
+  /** Subscriptions on this connection, counted by the pool. */
+  streamsCount = 0;
   readonly #deps: JobChannelDeps;
   readonly #target: GrpcTarget;
   readonly #client: Client;
@@ -96,11 +98,6 @@ export class JobChannel {
   }
 }
 
-export interface Lane {
-  readonly channel: JobChannel;
-  streamsCount: number;
-}
-
 /**
  * Connections for subscriptions, up to 90 on each: a server accepts 100 concurrent calls per connection, and more would
  * wait silently. Writes have a separate connection.
@@ -108,33 +105,28 @@ export interface Lane {
 export class ChannelPool {
   readonly #deps: JobChannelDeps;
   readonly #target: GrpcTarget;
-  readonly #lanes = new Set<Lane>();
+  readonly #channels = new Set<JobChannel>();
 
   constructor(deps: JobChannelDeps, target: GrpcTarget) {
     this.#deps = deps;
     this.#target = target;
   }
 
-  take(): Lane {
-    const lane = this.#laneWithRoom();
-    lane.streamsCount += 1;
-    return lane;
+  take(): JobChannel {
+    const { value: streamsMax } = jobsLimits.streamsPerChannelMax;
+    const withRoom = [...this.#channels].find(({ streamsCount }) => streamsCount < streamsMax);
+    const channel = withRoom ?? new JobChannel(this.#deps, this.#target);
+    this.#channels.add(channel);
+    channel.streamsCount += 1;
+    return channel;
   }
 
   /** Closes the connection after its last stream. */
-  leave(lane: Lane): void {
-    lane.streamsCount -= 1;
-    if (lane.streamsCount > 0) return;
-    this.#lanes.delete(lane);
-    lane.channel.close();
-  }
-
-  #laneWithRoom(): Lane {
-    const { value: streamsMax } = jobsLimits.streamsPerChannelMax;
-    for (const lane of this.#lanes) if (lane.streamsCount < streamsMax) return lane;
-    const lane = { channel: new JobChannel(this.#deps, this.#target), streamsCount: 0 };
-    this.#lanes.add(lane);
-    return lane;
+  leave(channel: JobChannel): void {
+    channel.streamsCount -= 1;
+    if (channel.streamsCount > 0) return;
+    this.#channels.delete(channel);
+    channel.close();
   }
 }
 
@@ -191,13 +183,12 @@ export function isCallStatus(thrown: unknown): thrown is Error & CallStatus {
   return thrown instanceof Error && 'code' in thrown && 'metadata' in thrown;
 }
 
-const OK = 0;
-
 /** How grpc-js describes a request that was never sent. With any other text, the outcome is unknown. */
 const NOT_SENT = /^No connection established|Waiting for LB pick/;
 
 export function errorOfStatus(status: CallStatus | null, { address }: GrpcTarget): SynclineError {
-  if (status === null) return new SynclineError('unavailable', `no reply from ${address}`);
+  if (status === null)
+    return new SynclineError('unavailable', `no reply from ${address}`, { outcome: 'unknown' });
   const { code, details } = status;
   const metadata = textsOf(status.metadata.getMap());
   const error = errorFromGrpc({ code, details, metadata });
@@ -214,28 +205,9 @@ export function errorOfStatus(status: CallStatus | null, { address }: GrpcTarget
   });
 }
 
-export interface WriteStreamEnd {
-  /** The server has accepted the call: it sends headers at once, but none if it refuses the call. */
-  readonly isBegun: boolean;
-  readonly target: GrpcTarget;
-}
-
-/**
- * For the unanswered writes of a stream. If the server refused the whole call, its error is returned. Otherwise some
- * writes may have been applied, so the outcome is unknown.
- */
-export function errorOfWriteStream(
-  status: CallStatus | null,
-  { isBegun, target }: WriteStreamEnd,
-): SynclineError {
-  const error = errorOfStatus(status?.code === OK ? null : status, target);
-  if (status !== null && !isBegun && (isFromServer(status) || NOT_SENT.test(status.details)))
-    return error;
-  return error.with({ outcome: 'unknown' });
-}
-
-function isFromServer({ metadata }: CallStatus): boolean {
-  return metadata.getMap()['syncline-code'] !== undefined;
+/** Nothing was sent, or the server itself refused the call. The words of anyone else on the way prove nothing. */
+export function isRefusal({ details, metadata }: CallStatus): boolean {
+  return NOT_SENT.test(details) || metadata.getMap()['syncline-code'] !== undefined;
 }
 
 /** The text from grpc-js on one line, without its standard prefix and without an empty note. */

@@ -1,11 +1,11 @@
 // What becomes of writes that are cut short, and what is known of them: whether they were sent, and begun.
 import { SynclineError } from '@syncline/kernel';
+import { encode } from '@syncline/kernel/wire';
 import { GRPC_STATUS, grpcFailureOf } from '@syncline/protocol';
 import { expect, test } from 'vitest';
 import { errorOf, inWorld, OK } from '../conformance/fake-write-call.js';
 import { jobsLimits } from '../limits.js';
-import { setStates } from '../wire/calls.js';
-import { encode } from '../wire/proto-message.js';
+import { jobCalls } from '../wire/calls.js';
 
 test('J2 a lost stream: who was sent does not know, who waits is sent over the next one', () =>
   inWorld(async ({ clock, calls, ask }) => {
@@ -27,7 +27,7 @@ test('a server that says why it ends has not begun what has no answer', () =>
     await clock.sleep(1);
     calls[0]?.answer([1]);
     const end = grpcFailureOf(new SynclineError('unavailable', 'the server is stopping'));
-    calls[0]?.emit('data', encode(setStates.response, { answers: [], end }));
+    calls[0]?.emit('data', encode(jobCalls.setStates.response, { answers: [], end }));
     calls[0]?.fail(OK, '');
     await answered;
     expect(await unanswered).toMatchObject({ code: 'unavailable', outcome: 'not-applied' });
@@ -39,7 +39,7 @@ test('a server that has said why it ends is sent nothing more: further writes go
     const waiting = ask(60_000);
     await clock.sleep(1);
     const end = grpcFailureOf(new SynclineError('unavailable', 'the server is stopping'));
-    calls[0]?.emit('data', encode(setStates.response, { answers: [], end }));
+    calls[0]?.emit('data', encode(jobCalls.setStates.response, { answers: [], end }));
     await Promise.all(sent);
     const later = ask();
     await clock.sleep(1);
@@ -172,7 +172,7 @@ test.each([
   inWorld(async ({ clock, calls, ask }) => {
     const error = errorOf(ask());
     await clock.sleep(1);
-    calls[0]?.emit('data', encode(setStates.response, { answers: [answer] }));
+    calls[0]?.emit('data', encode(jobCalls.setStates.response, { answers: [answer] }));
     expect(await error).toMatchObject({ code: 'unavailable', outcome: 'unknown' });
     expect(calls[0]?.isCancelled).toBe(true);
   }),

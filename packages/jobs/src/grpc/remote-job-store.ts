@@ -9,9 +9,11 @@ import {
   SynclineError,
   silentMetrics,
 } from '@syncline/kernel';
+import { encode } from '@syncline/kernel/wire';
 import { checkGrpcTarget, type GrpcTarget, type GrpcTargetOptions } from '@syncline/protocol/grpc';
 import type { CheckedWrite } from '../checks/checked-write.js';
 import type { CheckedJobQuery } from '../checks/input.js';
+import { checkKnownKeys } from '../checks/values.js';
 import type { MeantJob } from '../core/decide-job.js';
 import {
   CheckedJobStore,
@@ -23,44 +25,29 @@ import {
   type StoreReads,
   type StoreWrites,
 } from '../engine/checked-job-store.js';
-import type {
-  JobInfo,
-  JobList,
-  JobPatch,
-  JobSpec,
-  LeaseRequest,
-  Scope,
-  State,
-  TaskLease,
-} from '../job.js';
-import type {
-  CreatedJob,
-  JobStore,
-  JobSubscription,
-  PageBounds,
-  StoreCapabilities,
-  StoreSubscribeOptions,
-} from '../job-store.js';
-import { ALL_CAPABILITIES } from '../job-store.js';
-import type { JobsMetrics } from '../metrics-list.js';
-import type { ReconnectOptions } from '../reconnect.js';
-import { checkReconnect } from '../reconnect.js';
 import {
-  type Call,
-  createJob,
-  deleteJob,
-  type GlobalRequest,
-  getJob,
-  getProgress,
-  getState,
-  heartbeat,
-  listJobs,
-  listStates,
-  markJobDeleted,
-  setState,
-  updateJob,
-} from '../wire/calls.js';
-import { encode } from '../wire/proto-message.js';
+  type JobInfo,
+  type JobList,
+  type JobPatch,
+  type JobSpec,
+  type LeaseRequest,
+  mapProgress,
+  type Scope,
+  type State,
+  type TaskLease,
+} from '../job.js';
+import {
+  ALL_CAPABILITIES,
+  type CreatedJob,
+  type JobStore,
+  type JobSubscription,
+  type PageBounds,
+  type StoreCapabilities,
+  type StoreSubscribeOptions,
+} from '../job-store.js';
+import type { JobsMetrics } from '../metrics-list.js';
+import { checkReconnect, type ReconnectOptions } from '../reconnect.js';
+import { type Call, type GlobalRequest, jobCalls } from '../wire/calls.js';
 import { ChannelPool, closedError, JobChannel, notTheContract, readError } from './job-channel.js';
 import { RemoteSubscription } from './remote-subscription.js';
 import { RemoteWrites } from './remote-writes.js';
@@ -69,6 +56,13 @@ export interface RemoteJobStoreOptions extends GrpcTargetOptions {
   /** How a subscription that lost its connection reconnects. */
   readonly reconnect?: ReconnectOptions;
 }
+
+const KNOWN: Readonly<Record<keyof RemoteJobStoreOptions, true>> = {
+  address: true,
+  tls: true,
+  token: true,
+  reconnect: true,
+};
 
 /** Defaults: the system clock and randomness, and no metrics. */
 export interface RemoteJobStoreDeps {
@@ -84,6 +78,7 @@ export function createRemoteJobStore(
 ): JobStore {
   const { clock = createSystemClock(), random = createSystemRandom() } = deps;
   const { metrics = silentMetrics } = deps;
+  checkKnownKeys(options, 'the options of createRemoteJobStore', KNOWN);
   const target = checkGrpcTarget('the remote job store', options);
   const reconnect = checkReconnect(options.reconnect);
   return new RemoteJobStore({ clock, random, metrics }, { target, reconnect });
@@ -162,52 +157,58 @@ class RemoteEngine implements StoreEngine, StoreReads, StoreWrites {
   }
 
   createJob(spec: Required<JobSpec>, signal: Signal): Promise<CreatedJob> {
-    return this.#channel.ask(createJob, spec, signal);
+    return this.#channel.ask(jobCalls.createJob, spec, signal);
   }
 
   async getJob(jobId: string, signal: Signal): Promise<JobInfo | undefined> {
-    return (await orMissing(this.#read(getJob, { jobId }, signal)))?.job;
+    return (await orMissing(this.#read(jobCalls.getJob, { jobId }, signal)))?.job;
   }
 
   async listJobs(query: CheckedJobQuery, signal: Signal): Promise<JobList> {
-    const { damaged = [], ...list } = await this.#read(listJobs, query, signal);
+    const { damaged = [], ...list } = await this.#read(jobCalls.listJobs, query, signal);
     return damaged.length === 0 ? list : { ...list, damaged };
   }
 
   async updateJob(meant: MeantJob, patch: JobPatch, signal: Signal): Promise<JobInfo> {
-    return (await this.#channel.ask(updateJob, { ...operatorOf(meant), patch }, signal)).job;
+    const request = {
+      ...operatorOf(meant),
+      ...{ setLabels: patch.labels !== undefined, labels: {} },
+      ...{ setExpectedTags: patch.expectedTags !== undefined, expectedTags: [] },
+      ...patch,
+    };
+    return (await this.#channel.ask(jobCalls.updateJob, request, signal)).job;
   }
 
   async markJobDeleted(meant: MeantJob, signal: Signal): Promise<JobInfo> {
-    return (await this.#channel.ask(markJobDeleted, operatorOf(meant), signal)).job;
+    return (await this.#channel.ask(jobCalls.markJobDeleted, operatorOf(meant), signal)).job;
   }
 
   async deleteJob(meant: DeletedJob, signal: Signal): Promise<boolean> {
     const { ifRevision } = meant;
     const request = { ...operatorOf(meant), ...(ifRevision !== undefined && { ifRevision }) };
-    return (await orMissing(this.#channel.ask(deleteJob, request, signal))) !== undefined;
+    return (await orMissing(this.#channel.ask(jobCalls.deleteJob, request, signal))) !== undefined;
   }
 
   async lease(request: LeaseRequest, signal: Signal): Promise<TaskLease> {
-    return (await this.#channel.ask(heartbeat, request, signal)).lease;
+    return (await this.#channel.ask(jobCalls.heartbeat, request, signal)).lease;
   }
 
   setState(write: CheckedWrite, signal: Signal): Promise<EncodedResult> {
-    const request = encode(setState.request, write);
-    return this.#stateWrites.ask({ write: request, signal });
+    return this.#stateWrites.ask(encode(jobCalls.setState.request, write), signal);
   }
 
   listStates(jobId: string, scope: Scope, page: PageBounds, signal: Signal): Promise<EncodedPage> {
-    return this.#read(listStates, { jobId, scope, ...page }, signal);
+    return this.#read(jobCalls.listStates, { jobId, scope, ...page }, signal);
   }
 
   async getState(jobId: string, scope: Scope, signal: Signal): Promise<Uint8Array | undefined> {
-    const { state, exists } = await this.#read(getState, { jobId, scope }, signal);
+    const { state, exists } = await this.#read(jobCalls.getState, { jobId, scope }, signal);
     return exists ? state : undefined;
   }
 
-  progress(jobId: string, scope: Scope, signal: Signal): Promise<JobProgress> {
-    return this.#read(getProgress, { jobId, scope }, signal);
+  async progress(jobId: string, scope: Scope, signal: Signal): Promise<JobProgress> {
+    const found = await this.#read(jobCalls.getProgress, { jobId, scope }, signal);
+    return { ...found, progress: mapProgress(found.progress, (state) => ({ ...state, jobId })) };
   }
 
   async close(): Promise<void> {

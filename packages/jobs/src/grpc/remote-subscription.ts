@@ -12,12 +12,17 @@ import { type Clock, type Random, SynclineError } from '@syncline/kernel';
 import type { GrpcTarget } from '@syncline/protocol/grpc';
 import { type CheckedSubscribeOptions, checkSubscribeOptions } from '../checks/input.js';
 import { checkBatchMax, checkJobId } from '../checks/values.js';
-import type { Cursor, JobEvent, JobSubscription, StoreSubscribeOptions } from '../job-store.js';
-import { parseCursor } from '../job-store.js';
+import {
+  type Cursor,
+  type JobEvent,
+  type JobSubscription,
+  parseCursor,
+  type StoreSubscribeOptions,
+} from '../job-store.js';
 import { jobsLimits } from '../limits.js';
 import type { JobsMetrics } from '../metrics-list.js';
 import { outOfReach, type ReconnectOptions, reconnectDelayMs } from '../reconnect.js';
-import { type SubscribeRequest, subscribe } from '../wire/calls.js';
+import { jobCalls, type SubscribeRequest } from '../wire/calls.js';
 import { FrameReader } from '../wire/frames.js';
 import { type ChannelPool, errorOfStatus, isCallStatus, notTheContract } from './job-channel.js';
 
@@ -58,7 +63,7 @@ export class RemoteSubscription implements JobSubscription {
     this.#cursor = options.after;
     this.#after = options.after;
     if (options.signal?.aborted) this.#stop.abort();
-    options.signal?.addEventListener('abort', this.#close);
+    options.signal?.addEventListener('abort', this.close);
   }
 
   get cursor(): Cursor | undefined {
@@ -79,24 +84,20 @@ export class RemoteSubscription implements JobSubscription {
     for await (const events of this.#run(max)) {
       for (let at = 0; at < events.length && !this.#stop.signal.aborted; at += max) {
         const batch = events.length <= max ? events : events.slice(at, at + max);
-        this.#cursor = lastCursor(batch) ?? this.#cursor;
+        this.#cursor = batch.findLast((event) => 'cursor' in event)?.cursor ?? this.#cursor;
         yield batch;
       }
     }
   }
 
-  close(): void {
-    this.#close();
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#close();
+    this.close();
   }
 
-  readonly #close = (): void => {
+  readonly close = (): void => {
     this.#stop.abort();
     this.#endStream();
-    this.#options.signal?.removeEventListener('abort', this.#close);
+    this.#options.signal?.removeEventListener('abort', this.close);
     this.#deps.onEnd(this);
   };
 
@@ -105,7 +106,10 @@ export class RemoteSubscription implements JobSubscription {
     this.#isTaken = true;
     try {
       checkBatchMax(batchMax);
-      const request = this.#checked();
+      this.#deps.checkOpen();
+      checkJobId(this.#jobId);
+      if (this.#after !== undefined) parseCursor(this.#after);
+      const request = checkSubscribeOptions(this.#options);
       while (!this.#stop.signal.aborted) {
         const end = yield* this.#follow(request);
         if (this.#stop.signal.aborted || end === 'deleted') return;
@@ -116,15 +120,8 @@ export class RemoteSubscription implements JobSubscription {
         yield* this.#wait(end);
       }
     } finally {
-      this.#close();
+      this.close();
     }
-  }
-
-  #checked(): CheckedSubscribeOptions {
-    this.#deps.checkOpen();
-    checkJobId(this.#jobId);
-    if (this.#options.after !== undefined) parseCursor(this.#options.after);
-    return checkSubscribeOptions(this.#options);
   }
 
   /**
@@ -158,9 +155,11 @@ export class RemoteSubscription implements JobSubscription {
 
   #open(request: SubscribeRequest) {
     const { pool, clock, target } = this.#deps;
-    const lane = pool.take();
-    const frames: ClientReadableStream<Uint8Array> & AsyncIterable<Uint8Array> =
-      lane.channel.stream(subscribe, request);
+    const channel = pool.take();
+    const frames: ClientReadableStream<Uint8Array> & AsyncIterable<Uint8Array> = channel.stream(
+      jobCalls.subscribe,
+      request,
+    );
     let error: SynclineError | undefined;
     const { value: timeoutMs } = jobsLimits.remoteConnectTimeoutMs;
     const connectTimer = clock.setTimer(timeoutMs, () => {
@@ -173,7 +172,7 @@ export class RemoteSubscription implements JobSubscription {
       this.#endStream = () => {};
       connectTimer.cancel();
       frames.cancel();
-      pool.leave(lane);
+      pool.leave(channel);
     };
     return { frames, timedOut: () => error };
   }
@@ -259,12 +258,4 @@ function requestOf(
     bufferEvents: buffer.maxEvents,
     bufferBytes: buffer.maxBytes,
   };
-}
-
-function lastCursor(events: readonly JobEvent[]): Cursor | undefined {
-  for (let at = events.length - 1; at >= 0; at -= 1) {
-    const event = events[at];
-    if (event !== undefined && 'cursor' in event) return event.cursor;
-  }
-  return undefined;
 }

@@ -9,30 +9,30 @@
 // until its reply arrives, since the server still holds it.
 import type { ClientDuplexStream, StatusObject } from '@grpc/grpc-js';
 import { abortedError, type Clock, SynclineError, type Timer } from '@syncline/kernel';
+import { decode, encode } from '@syncline/kernel/wire';
 import { errorFromGrpc } from '@syncline/protocol';
 import type { GrpcTarget } from '@syncline/protocol/grpc';
 import type { EncodedResult } from '../engine/checked-job-store.js';
 import { jobsLimits } from '../limits.js';
 import {
+  checkRequestBytes,
   ENVELOPE_BYTES,
+  jobCalls,
   type NumberedAnswer,
-  setState,
-  setStates,
   windowBytesOf,
 } from '../wire/calls.js';
-import { decode, encode } from '../wire/proto-message.js';
-import { closedError, errorOfWriteStream, type JobChannel, notTheContract } from './job-channel.js';
+import {
+  closedError,
+  errorOfStatus,
+  isRefusal,
+  type JobChannel,
+  notTheContract,
+} from './job-channel.js';
 
 export interface RemoteWritesDeps {
   readonly clock: Clock;
   readonly channel: JobChannel;
   readonly target: GrpcTarget;
-}
-
-export interface WriteRequest {
-  /** A SetStateRequest. */
-  readonly write: Uint8Array;
-  readonly signal: AbortSignal | undefined;
 }
 
 export class RemoteWrites {
@@ -50,10 +50,11 @@ export class RemoteWrites {
     this.#deps = deps;
   }
 
-  ask({ write, signal }: WriteRequest): Promise<EncodedResult> {
+  /** `write` is a SetStateRequest. */
+  async ask(write: Uint8Array, signal: AbortSignal | undefined): Promise<EncodedResult> {
     const { value: waitingMax } = jobsLimits.remoteWritesMax;
-    if (this.#waiting.length >= waitingMax) return Promise.reject(overloaded(waitingMax));
-    if (write.length > REQUEST_BYTES_MAX) return Promise.reject(tooLarge(write));
+    if (this.#waiting.length >= waitingMax) throw overloaded(waitingMax);
+    checkRequestBytes(setState.name, write); // one that fits into no message would block all behind it
     return new Promise((resolve, reject) => {
       const { clock, target } = this.#deps;
       const abort = (): void => {
@@ -191,6 +192,7 @@ class WriteCall {
   readonly #unanswered = new Map<number, PendingWrite>();
   #unansweredBytes = 0;
   #isBlocked = false;
+  /** The server has accepted the call: it sends headers at once, but none if it refuses the call. */
   #isBegun = false;
   #status: StatusObject | undefined;
 
@@ -270,8 +272,10 @@ class WriteCall {
   }
 
   #end(): void {
-    const isBegun = this.#isBegun;
-    this.#leave(errorOfWriteStream(this.#status ?? null, { isBegun, target: this.#deps.target }));
+    const status = this.#status?.code === OK ? null : (this.#status ?? null);
+    const error = errorOfStatus(status, this.#deps.target);
+    const isRefused = !this.#isBegun && status !== null && isRefusal(status);
+    this.#leave(isRefused ? error : error.with({ outcome: 'unknown' }));
     this.#deps.onEnd(this);
   }
 
@@ -286,19 +290,11 @@ class WriteCall {
   }
 }
 
-const { value: REQUEST_BYTES_MAX } = jobsLimits.requestBytesMax;
+const { setState, setStates } = jobCalls;
+const OK = 0;
 
 /** The largest write fits into a message, and into an empty window. */
-const MESSAGE_BYTES_MAX = REQUEST_BYTES_MAX + ENVELOPE_BYTES;
-
-/** The same error as from the server. A write that fits into no message would block all that wait behind it. */
-function tooLarge({ length }: Uint8Array): SynclineError {
-  return new SynclineError(
-    'limit-exceeded',
-    `the ${setState.name} request has ${length} bytes; at most ${REQUEST_BYTES_MAX} are allowed. Send less at once.`,
-    { details: { limit: 'requestBytesMax' } },
-  );
-}
+const MESSAGE_BYTES_MAX = jobsLimits.requestBytesMax.value + ENVELOPE_BYTES;
 
 function overloaded(waitingMax: number): SynclineError {
   return new SynclineError(

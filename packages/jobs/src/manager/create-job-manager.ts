@@ -7,21 +7,33 @@ import {
   type Clock,
   createSystemClock,
   createSystemRandom,
+  type LogFields,
   type Logger,
   type Random,
   SynclineError,
   silentLogger,
   silentMetrics,
 } from '@syncline/kernel';
-import { checkJobSpec } from '../checks/input.js';
+import { checkLabels } from '../checks/input.js';
 import {
+  anyValue,
+  type Check,
+  type Checked,
+  type Checks,
   checkInteger,
   checkJobId,
-  checkKnownKeys,
+  checkMembers,
+  checkNumTasks,
+  checkObject,
   checkSchemaVersion,
+  checkStatus,
   checkTag,
   checkTtlMs,
-  type KnownKeys,
+  integer,
+  members,
+  oneOf,
+  optional,
+  orDefault,
   refuseUnless,
 } from '../checks/values.js';
 import { noSuchJob } from '../core/refusals.js';
@@ -32,9 +44,9 @@ import type { JobsMetrics } from '../metrics-list.js';
 import type { JobManager, JobReader, NoStatusNames } from './job-manager.js';
 import { OpenManager } from './open-manager.js';
 import { OpenReader } from './open-reader.js';
-import { type CallPolicy, JobLife, OpenCall, runCall } from './store-calls.js';
-import { StateReader, type StatusNames, type TagSchemas } from './tag-schemas.js';
-import { claimTask } from './task-claim.js';
+import { JobSession, OpenCall, Outage, type SessionDeps } from './store-calls.js';
+import { StateReader, type StatusNames, type TagSchema, type TagSchemas } from './tag-schemas.js';
+import { TaskClaim } from './task-claim.js';
 
 /** Claims the task, which fences any process that held it before. Close the manager to release it. */
 export async function createJobManager<
@@ -45,26 +57,22 @@ export async function createJobManager<
   options: JobManagerOptions<Tags, Names> = {},
   deps: Partial<JobManagerDeps> = {},
 ): Promise<JobManager<Tags, Names>> {
-  checkKnownKeys(target, 'the first argument of createJobManager', MANAGER_TARGET);
-  checkKnownKeys<ManagerOptions>(
-    options,
-    'the second argument of createJobManager',
-    MANAGER_OPTIONS,
+  const { store, jobId, taskIndex: taskId } = checkMembers(target, 'the target', MANAGER_TARGET);
+  const checked: ManagerOptions = checkMembers(options, 'the options', MANAGER_OPTIONS);
+  const { signal, tags, lease } = checked;
+  const parts = sessionDeps(store, checked, { ...deps, logFields: { jobId, taskId } });
+  const call = { what: `opening task ${taskId} of job "${jobId}"`, isWrite: true, signal };
+  using opening = new OpenCall(parts, call);
+  const job = await openJob(opening, target, checked);
+  logDifferences(parts.logger, job, { target, tags });
+  const session = new JobSession(parts, job, `the manager of task ${taskId} of job "${jobId}"`);
+  const { incarnation } = job;
+  const request = { jobId, incarnation, taskId, ttlMs: lease.ttlMs, holder: holderName() };
+  const { epoch } = await opening.send((sent) =>
+    store.lease({ ...request, action: 'claim', epoch: 0 }, sent),
   );
-  const { jobId, taskIndex: taskId } = target;
-  const parts = prepare(target, options, deps);
-  const { tags, statuses } = parts;
-  const lease = { ...checkLease(options.lease), taskId, holder: holderName() };
-  const what = `opening task ${taskId} of job "${jobId}"`;
-  using opening = new OpenCall(parts, { what, isWrite: true, signal: options.signal });
-  const job = await openJob(opening, target, options);
-  const logger = parts.logger.child({ jobId, taskId });
-  logDifferences(logger, job, { target, tags });
-  const named = { ...parts, logger, job };
-  const life = new JobLife(`the manager of task ${taskId} of job "${jobId}"`, named);
-  const access = { ...named, life };
-  const claim = await claimTask(access, lease, opening);
-  const manager = new OpenManager({ ...access, claim }, { taskId, tags, statuses });
+  const claim = new TaskClaim(session, { ...request, epoch }, lease.isAutomatic);
+  const manager = new OpenManager(session, claim, { ...checked, taskId });
   return manager as unknown as JobManager<Tags, Names>; // the schemas of the tags determine the types
 }
 
@@ -77,60 +85,45 @@ export async function createJobReader<
   options: JobReaderOptions<Tags, Names> = {},
   deps: Partial<JobManagerDeps> = {},
 ): Promise<JobReader<Tags>> {
-  checkKnownKeys(target, 'the first argument of createJobReader', TARGET);
-  checkKnownKeys<ReaderOptions>(options, 'the second argument of createJobReader', OPTIONS);
-  const { store, jobId } = target;
-  checkJobId(jobId);
-  const parts = prepare(target, options, deps);
+  const { store, jobId } = checkMembers(target, 'the target', READER_TARGET);
+  const checked: ReaderOptions = checkMembers(options, 'the options', READER_OPTIONS);
+  const parts = sessionDeps(store, checked, { ...deps, logFields: { jobId } });
   const what = `the reader of job "${jobId}"`;
-  const call = { what, isWrite: false, signal: options.signal };
-  const job = await runCall(parts, call, (attempt) => store.getJob(jobId, attempt));
+  using opening = new OpenCall(parts, { what, signal: checked.signal });
+  const job = await opening.send((call) => store.getJob(jobId, call));
   if (job === undefined) throw noSuchJob(jobId);
-  const named = { ...parts, job, logger: parts.logger.child({ jobId }) };
-  const reader = new OpenReader({ ...named, life: new JobLife(what, named) });
+  const reader = new OpenReader(new JobSession(parts, job, what));
   return reader as unknown as JobReader<Tags>; // the schemas of the tags determine the types
 }
 
-/** Everything that does not need the store. */
-function prepare(
-  { store }: JobReaderTarget,
-  options: JobReaderOptions<TagSchemas, StatusNames>,
-  deps: Partial<JobManagerDeps>,
-) {
-  refuseUnless(typeof store === 'object' && store !== null, 'store', {
-    value: store,
-    wanted: 'a job store, such as createRemoteJobStore(…)',
-  });
+function sessionDeps(
+  store: JobStore,
+  { tags, statuses, timeoutMs, retry, observer, log }: ReaderOptions,
+  deps: Partial<JobManagerDeps> & { readonly logFields: LogFields },
+): SessionDeps {
   const { clock = createSystemClock(), random = createSystemRandom() } = deps;
-  const { log: logger = silentLogger, observer = silentMetrics } = options;
-  const tags = checkTags(options.tags);
-  const statuses = checkStatuses(options.statuses);
-  const policy = checkCallPolicy(options);
-  // What happens in the store is counted once, even if it has the same observer.
-  const metrics = store.observer === observer ? silentMetrics : observer;
-  const states = new StateReader(tags, statuses);
-  return { store, clock, random, logger, observer, metrics, tags, statuses, policy, states };
+  const logger = log.child(deps.logFields);
+  return {
+    ...{ store, clock, random, timeoutMs, retry, logger, observer },
+    outage: new Outage(logger),
+    states: new StateReader(tags, statuses),
+    // What happens in the store is counted once, even if it has the same observer.
+    metrics: store.observer === observer ? silentMetrics : observer,
+  };
 }
 
 async function openJob(
   opening: OpenCall,
   { store, jobId, taskIndex, numTasks }: JobManagerTarget,
-  options: JobManagerOptions<TagSchemas, StatusNames>,
+  { tags, labels, onNumTasksMismatch }: ManagerOptions,
 ): Promise<JobInfo> {
-  const { onNumTasksMismatch = 'adopt', tags = {}, labels = {} } = options;
-  const isKnown = onNumTasksMismatch === 'adopt' || onNumTasksMismatch === 'fail';
-  refuseUnless(isKnown, 'onNumTasksMismatch', {
-    value: onNumTasksMismatch,
-    wanted: "'adopt' or 'fail'",
-  });
-  const spec = checkJobSpec({ jobId, numTasks, expectedTags: expectedTagsOf(tags), labels });
-  checkTaskIndex(taskIndex, jobsLimits.tasksPerJobMax.value);
+  const spec = { jobId, numTasks, expectedTags: expectedTagsOf(tags), labels };
   const job = await opening.send(async (call) => {
     if (taskIndex < numTasks) return (await store.createJob(spec, call)).job;
     return store.getJob(jobId, call); // the job may have more tasks than the caller assumes
   });
   if (job === undefined) {
-    checkTaskIndex(taskIndex, numTasks);
+    checkInteger(taskIndex, 'taskIndex', { min: 0, max: numTasks - 1 });
     throw noSuchJob(jobId);
   }
   if (job.numTasks !== numTasks && onNumTasksMismatch === 'fail')
@@ -139,8 +132,7 @@ async function openJob(
       `job "${jobId}" has ${job.numTasks} tasks, not ${numTasks}. Start this process with ${job.numTasks}, or use another job id.`,
       { details: { reason: 'num-tasks', numTasks: job.numTasks, given: numTasks } },
     );
-  const range = job.numTasks === 1 ? '0' : `0 to ${job.numTasks - 1}`;
-  const wanted = `${range}, since job "${jobId}" has ${job.numTasks === 1 ? '1 task' : `${job.numTasks} tasks`}`;
+  const wanted = `a task that exists: job "${jobId}" has ${job.numTasks} tasks, counted from 0`;
   refuseUnless(taskIndex < job.numTasks, 'taskIndex', { value: taskIndex, wanted });
   return job;
 }
@@ -170,19 +162,12 @@ function expectedTagsOf(tags: TagSchemas): readonly string[] {
   return Object.keys(tags).filter((tag) => tags[tag]?.expected !== false);
 }
 
-function checkTaskIndex(taskIndex: unknown, numTasks: number): void {
-  checkInteger(taskIndex, 'taskIndex', { min: 0, max: numTasks - 1 });
-}
-
 /** Identifies this process to people who inspect leases. */
 function holderName(): string {
   return `${hostname()}:${process.pid}`.slice(0, jobsLimits.holderLengthMax.value);
 }
 
-// The options of managers and readers, and their checks. Unknown names are refused: a misspelled option must not
-// silently leave the default in place.
-//
-// J20  Nothing is created by a call that is refused.
+// The options of managers and readers, and their checks.
 
 export type JobReaderTarget = Readonly<{ store: JobStore; jobId: string }>;
 
@@ -205,7 +190,7 @@ export type JobReaderOptions<Tags extends TagSchemas, Names extends StatusNames>
    */
   timeoutMs?: number;
   /** Bounds of the random pause between two attempts, which doubles each time. Default 100 ms up to 5,000 ms. */
-  retry?: Partial<CallPolicy['retry']>;
+  retry?: Readonly<{ initialMs?: number; maxMs?: number }>;
   /** Receives metrics. If the store has the same observer, nothing is counted twice. */
   observer?: JobsMetrics;
   /** Default: none. */
@@ -236,77 +221,72 @@ export interface JobManagerDeps {
   readonly random: Random;
 }
 
-type ReaderOptions = JobReaderOptions<TagSchemas, StatusNames>;
-type ManagerOptions = JobManagerOptions<TagSchemas, StatusNames>;
-type Lease = Exclude<NonNullable<ManagerOptions['lease']>, false>;
-
-const TTL_MS_DEFAULT = 30_000;
-const TIMEOUT_MS_MAX = 3_600_000;
-const TIMEOUT_MS_DEFAULT = 60_000;
-
-const TARGET: KnownKeys<JobReaderTarget> = { store: true, jobId: true };
-const MANAGER_TARGET: KnownKeys<JobManagerTarget> = { ...TARGET, taskIndex: true, numTasks: true };
-const OPTIONS: KnownKeys<Required<ReaderOptions>> = {
-  tags: true,
-  statuses: true,
-  timeoutMs: true,
-  retry: true,
-  observer: true,
-  log: true,
-  signal: true,
+const READER_TARGET: Checks<JobReaderTarget> = { store: checkStore, jobId: checkJobId };
+const MANAGER_TARGET: Checks<JobManagerTarget> = {
+  ...READER_TARGET,
+  taskIndex: integer('taskIndex', 0, jobsLimits.tasksPerJobMax.value - 1),
+  numTasks: checkNumTasks,
 };
-const MANAGER_OPTIONS: KnownKeys<Required<ManagerOptions>> = {
-  ...OPTIONS,
-  labels: true,
-  lease: true,
-  onNumTasksMismatch: true,
-};
-const LEASE: KnownKeys<Required<Lease>> = { ttlMs: true, heartbeat: true };
-const RETRY: KnownKeys<CallPolicy['retry']> = { initialMs: true, maxMs: true };
 
-function checkCallPolicy({
-  timeoutMs = TIMEOUT_MS_DEFAULT,
-  retry = {},
-}: ReaderOptions): CallPolicy {
-  checkKnownKeys(retry, 'retry', RETRY);
-  const { initialMs = 100, maxMs = 5_000 } = retry;
-  const duration = { min: 1, max: TIMEOUT_MS_MAX };
-  return {
-    timeoutMs: checkInteger(timeoutMs, 'timeoutMs', duration),
-    retry: {
-      initialMs: checkInteger(initialMs, 'retry.initialMs', duration),
-      maxMs: checkInteger(maxMs, 'retry.maxMs', duration),
-    },
-  };
+const checkDuration = integer('duration', 1, 3_600_000);
+const READER_OPTIONS = {
+  tags: orDefault(checkTags, {}),
+  statuses: orDefault(checkStatuses, {}),
+  timeoutMs: orDefault(checkDuration, 60_000),
+  retry: orDefault(
+    members({ initialMs: orDefault(checkDuration, 100), maxMs: orDefault(checkDuration, 5_000) }),
+    {},
+  ),
+  observer: orDefault<JobsMetrics>(anyValue, silentMetrics),
+  log: orDefault<Logger>(anyValue, silentLogger),
+  signal: anyValue as Check<AbortSignal | undefined>,
+} satisfies Record<keyof JobReaderOptions<TagSchemas, StatusNames>, Check<unknown>>;
+const MANAGER_OPTIONS = {
+  ...READER_OPTIONS,
+  labels: orDefault(checkLabels, {}),
+  lease: orDefault(checkLease, {}),
+  onNumTasksMismatch: orDefault(oneOf('adopt', 'fail'), 'adopt'),
+} satisfies Record<keyof JobManagerOptions<TagSchemas, StatusNames>, Check<unknown>>;
+
+type ReaderOptions = Checked<typeof READER_OPTIONS>;
+type ManagerOptions = Checked<typeof MANAGER_OPTIONS>;
+
+const LEASE = {
+  ttlMs: orDefault(checkTtlMs, 30_000),
+  heartbeat: orDefault(oneOf('auto', 'manual'), 'auto'),
+};
+const TAG: Checks<TagSchema> = {
+  schema: anyValue,
+  schemaVersion: optional(checkSchemaVersion),
+  expected: anyValue,
+  migrate: anyValue,
+};
+
+function checkStore(value: unknown): JobStore {
+  const isStore = typeof value === 'object' && value !== null;
+  refuseUnless(isStore, 'store', { value, wanted: 'a job store, such as createRemoteJobStore(…)' });
+  return value as JobStore;
 }
 
-function checkTags(tags: TagSchemas = {}): TagSchemas {
-  for (const [tag, { schemaVersion }] of Object.entries(tags)) {
-    checkTag(tag, 'tags');
-    if (schemaVersion !== undefined) checkSchemaVersion(schemaVersion);
+function checkTags(value: unknown): TagSchemas {
+  const tags = checkObject(value, 'tags') as TagSchemas;
+  for (const [tag, schema] of Object.entries(tags)) {
+    checkMembers(schema, `tags.${checkTag(tag, 'tags')}`, TAG);
   }
   return tags;
 }
 
-function checkStatuses(statuses: StatusNames = {}): StatusNames {
-  const int32 = { min: -2_147_483_648, max: 2_147_483_647 };
-  for (const [name, status] of Object.entries(statuses)) {
-    checkInteger(status, `statuses.${name}`, int32);
-  }
+function checkStatuses(value: unknown): StatusNames {
+  const statuses = checkObject(value, 'statuses') as StatusNames;
+  for (const [name, status] of Object.entries(statuses)) checkStatus(status, `statuses.${name}`);
   return statuses;
 }
 
 /** A `ttlMs` of 0 never expires. */
-function checkLease(lease: ManagerOptions['lease'] = {}): {
-  readonly ttlMs: number;
-  readonly isAutomatic: boolean;
-} {
+function checkLease(lease: unknown): { readonly ttlMs: number; readonly isAutomatic: boolean } {
   if (lease === false) return { ttlMs: 0, isAutomatic: false };
-  checkKnownKeys(lease, 'lease', LEASE);
-  const { ttlMs = TTL_MS_DEFAULT, heartbeat = 'auto' } = lease;
+  const { ttlMs, heartbeat } = checkMembers(lease, 'lease', LEASE);
   const wanted = '1,000 to 3,600,000 ms; use `lease: false` for a lease that never expires';
   refuseUnless(ttlMs !== 0, 'ttlMs', { value: ttlMs, wanted });
-  const isKnown = heartbeat === 'auto' || heartbeat === 'manual';
-  refuseUnless(isKnown, 'heartbeat', { value: heartbeat, wanted: "'auto' or 'manual'" });
-  return { ttlMs: checkTtlMs(ttlMs), isAutomatic: heartbeat === 'auto' };
+  return { ttlMs, isAutomatic: heartbeat === 'auto' };
 }

@@ -77,7 +77,8 @@ describe('the heartbeat of a manager', () => {
       expect(renewalsOf(beats).length).toBeGreaterThan(4 * 5);
       isDown = false;
       await world.clock.sleep(10_000);
-      expect(warn.mock.calls).toEqual([[expect.stringMatching(/^🟡 /), { error: 'unavailable' }]]);
+      const fields = { error: 'unavailable', reason: 'connection refused' };
+      expect(warn.mock.calls).toEqual([['🟡 cannot reach the job store, retrying', fields]]);
       expect(info).toHaveBeenCalledOnce();
       await job.close();
     }));

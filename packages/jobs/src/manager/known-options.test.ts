@@ -11,6 +11,7 @@ test.each<[object, object, string, string]>([
   [{}, { lease: { ttl: 5_000 } }, 'ttl', 'ttlMs, heartbeat'],
   [{}, { retry: { retries: 9 } }, 'retries', 'initialMs, maxMs'],
   [{}, { toString: 1 }, 'toString', 'labels'],
+  [{}, { tags: { ingest: { shema: {} } } }, 'shema', 'schema, schemaVersion'],
 ])(
   'an unknown name is refused with a list of the known ones: %j %j',
   async (target, options, field, known) => {
@@ -65,7 +66,7 @@ test.each<[string, (job: JobManager) => Promise<unknown>, string]>([
   expect([states, job.info.revision]).toEqual([[], before]);
 });
 
-test('a store refuses unknown fields of a job and of a query', async () => {
+test('a store refuses unknown fields of a job, of a query and of a lease', async () => {
   const store = createMemoryJobStore();
   const spec = { jobId: 'nightly', numTasks: 1, label: {} };
   const refused = (field: string) => ({ code: 'invalid-argument', details: { field } });
@@ -73,6 +74,15 @@ test('a store refuses unknown fields of a job and of a query', async () => {
   await expect(store.listJobs({ worse: 'failed' } as never)).rejects.toMatchObject(
     refused('worse'),
   );
+  const lease = {
+    jobId: 'nightly',
+    incarnation: '',
+    taskId: 0,
+    action: 'claim',
+    epoch: 0,
+  } as const;
+  const request = { ...lease, ttlMs: 0, holder: '', ttl: 5_000 };
+  await expect(store.lease(request)).rejects.toMatchObject(refused('ttl'));
 });
 
 async function firstOf(events: AsyncIterable<unknown>): Promise<void> {

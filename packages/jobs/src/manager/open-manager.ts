@@ -13,14 +13,13 @@ import {
 } from '../checks/checked-write.js';
 import { checkKnownKeys, checkStatus, invalidArgument, refuseUnless } from '../checks/values.js';
 import { WriteQuota } from '../engine/write-quota.js';
-import type { JobInfo, JobPatch, TaskLease } from '../job.js';
-import { JobStatus } from '../job.js';
-import type { CallOptions, JobCallOptions, SetStateResult } from '../job-store.js';
+import { type JobInfo, type JobPatch, JobStatus, type TaskLease } from '../job.js';
+import type { CallOptions, JobCallOptions, SetStateResult, StateWrite } from '../job-store.js';
 import { timedWrite } from '../metrics-list.js';
 import type { GlobalWrite, TagWrite } from './job-manager.js';
 import { OpenReader } from './open-reader.js';
 import { errorMessage, warningMessage } from './status-message.js';
-import { type JobAccess, OpenCall, runCall } from './store-calls.js';
+import { type JobSession, OpenCall } from './store-calls.js';
 import type { StatusNames, TagSchema, TagSchemas } from './tag-schemas.js';
 import type { TaskClaim } from './task-claim.js';
 
@@ -30,15 +29,7 @@ const EVENT_ID_BYTES = 16;
 type WriteInput = TagWrite<TagSchemas, string> &
   Readonly<{ status: number | string; message?: string; ifVersion?: number | undefined }>;
 
-export interface OpenManagerOptions {
-  readonly taskId: number;
-  readonly tags: TagSchemas;
-  readonly statuses: StatusNames;
-}
-
-const STARTED_MESSAGE = '🟢 Started';
-const FINISHED_MESSAGE = '⚫ Finished';
-
+type ManagerOptions = Readonly<{ taskId: number; tags: TagSchemas; statuses: StatusNames }>;
 type HelperInput = Omit<WriteInput, 'status' | 'ifVersion'>;
 type ErrorInput = Omit<HelperInput, 'message'> & Readonly<{ status?: number | string }>;
 
@@ -48,7 +39,6 @@ type ErrorInput = Omit<HelperInput, 'message'> & Readonly<{ status?: number | st
  */
 export class OpenManager extends OpenReader {
   readonly taskId: number;
-  readonly #access: JobAccess;
   readonly #claim: TaskClaim;
   readonly #tags: ReadonlyMap<string, TagSchema>;
   readonly #statuses: ReadonlyMap<string, number>;
@@ -58,17 +48,16 @@ export class OpenManager extends OpenReader {
   readonly #quota = new WriteQuota(silentMetrics);
   #closed: Promise<void> | undefined;
 
-  constructor(access: JobAccess & { readonly claim: TaskClaim }, options: OpenManagerOptions) {
-    super(access);
+  constructor(session: JobSession, claim: TaskClaim, options: ManagerOptions) {
+    super(session);
     this.taskId = options.taskId;
-    this.#access = access;
-    this.#claim = access.claim;
+    this.#claim = claim;
     this.#tags = new Map(Object.entries(options.tags));
     this.#statuses = new Map(Object.entries(options.statuses));
   }
 
   setState(write: WriteInput, call: CallOptions = {}): Promise<SetStateResult> {
-    const { states, clock, observer } = this.#access;
+    const { states, clock, observer } = this.session.deps;
     return timedWrite({ clock, metrics: observer }, async () => {
       const result = await this.#checkAndSend(write, call);
       if (!result.applied) return { ...result, current: await states.read(result.current) };
@@ -77,12 +66,12 @@ export class OpenManager extends OpenReader {
   }
 
   setStarted(write: HelperInput, call?: CallOptions): Promise<SetStateResult> {
-    const message = messageOr(STARTED_MESSAGE, write);
+    const message = messageOr('🟢 Started', write);
     return this.setState({ ...write, status: JobStatus.started, message }, call);
   }
 
   setFinished(write: HelperInput, call?: CallOptions): Promise<SetStateResult> {
-    const message = messageOr(FINISHED_MESSAGE, write);
+    const message = messageOr('⚫ Finished', write);
     return this.setState({ ...write, status: JobStatus.finished, message }, call);
   }
 
@@ -101,34 +90,33 @@ export class OpenManager extends OpenReader {
   }
 
   async heartbeat(call: CallOptions = {}): Promise<TaskLease> {
-    this.#access.life.check();
+    this.session.check();
     return this.#claim.renew(call);
   }
 
   updateJob(patch: JobPatch, call: CallOptions = {}): Promise<GlobalWrite> {
-    const { store, job } = this.#access;
-    return this.#writeGlobally('updateJob', call, async (options) =>
-      this.#noted(await store.updateJob(job.jobId, patch, this.#sameJob(options))),
+    return this.#change('updateJob', call, (jobId, options) =>
+      this.session.deps.store.updateJob(jobId, patch, options),
     );
   }
 
   markJobDeleted(call: CallOptions = {}): Promise<GlobalWrite> {
-    const { store, job } = this.#access;
-    return this.#writeGlobally('markJobDeleted', call, async (options) =>
-      this.#noted(await store.markJobDeleted(job.jobId, this.#sameJob(options))),
+    return this.#change('markJobDeleted', call, (jobId, options) =>
+      this.session.deps.store.markJobDeleted(jobId, options),
     );
   }
 
   async deleteJob(call: CallOptions = {}): Promise<GlobalWrite> {
-    const { store, job } = this.#access;
+    const { store } = this.session.deps;
+    const { incarnation } = this.info;
     let revision = 0;
     let hasBegun = false;
     try {
-      const write = await this.#writeGlobally('deleteJob', call, async (options) => {
+      const write = await this.#writeGlobally('deleteJob', call, async (jobId, options) => {
         hasBegun = true;
-        const found = await store.getJob(job.jobId, options);
-        if (found?.incarnation === job.incarnation) revision = found.revision;
-        await store.deleteJob(job.jobId, this.#sameJob(options));
+        const found = await store.getJob(jobId, options);
+        if (found?.incarnation === incarnation) revision = found.revision;
+        await store.deleteJob(jobId, options);
         return revision;
       });
       if (write.applied) this.#claim.abandon();
@@ -149,11 +137,24 @@ export class OpenManager extends OpenReader {
   }
 
   async #close(): Promise<void> {
-    const [ended] = await Promise.allSettled([super.close()]);
-    await this.#claim.stopRenewing();
-    await Promise.all(this.#tails.values()); // accepted writes end at their deadlines at the latest
-    await this.#claim.release();
-    if (ended.status === 'rejected') throw ended.reason;
+    try {
+      await super.close();
+    } finally {
+      await this.#claim.stopRenewing();
+      await Promise.all(this.#tails.values()); // accepted writes end at their deadlines at the latest
+      await this.#claim.release();
+    }
+  }
+
+  #change(
+    name: string,
+    call: CallOptions,
+    send: (jobId: string, options: JobCallOptions) => Promise<JobInfo>,
+  ): Promise<GlobalWrite> {
+    return this.#writeGlobally(name, call, async (jobId, options) => {
+      this.session.job = await send(jobId, options);
+      return this.info.revision;
+    });
   }
 
   /**
@@ -163,25 +164,17 @@ export class OpenManager extends OpenReader {
    */
   async #writeGlobally(
     name: string,
-    call: CallOptions,
-    send: (options: CallOptions) => Promise<number>,
+    { signal }: CallOptions,
+    send: (jobId: string, options: JobCallOptions) => Promise<number>,
   ): Promise<GlobalWrite> {
-    const { life, job } = this.#access;
-    life.check();
+    this.session.check();
     if (this.taskId !== 0) return { applied: false, reason: 'not-task-0' };
-    await this.#claim.renew(call);
-    const what = `${name} of job "${job.jobId}"`;
-    const write = { what, isWrite: true, signal: call.signal, closing: life.closing };
-    return { applied: true, revision: await runCall(this.#access, write, send) };
-  }
-
-  #sameJob(options: CallOptions): JobCallOptions {
-    return { ...options, incarnation: this.#access.job.incarnation };
-  }
-
-  #noted(job: JobInfo): number {
-    this.noteInfo(job);
-    return job.revision;
+    await this.#claim.renew(signal ? { signal } : {});
+    const { jobId, incarnation } = this.info;
+    const revision = await this.session.call(name, { isWrite: true, signal }, (options) =>
+      send(jobId, { ...options, incarnation }),
+    );
+    return { applied: true, revision };
   }
 
   /** Resolves a status name to its number. */
@@ -190,26 +183,22 @@ export class OpenManager extends OpenReader {
     const known = this.#statuses.get(status);
     if (known !== undefined) return known;
     const names = [...this.#statuses.keys()].join(', ');
-    throw invalidArgument(
-      'status',
-      status,
-      `a number, or one of the statuses (${names || 'none'})`,
-    );
+    const wanted = `a number, or one of the statuses (${names || 'none'})`;
+    throw invalidArgument('status', status, wanted);
   }
 
   async #checkAndSend(input: WriteInput, { signal }: CallOptions): Promise<SetStateResult> {
-    const { life } = this.#access;
-    life.check();
+    this.session.check();
     const write = this.#checked(input);
     const { jobId, tag, eventId } = write;
     this.#quota.check(write.bytes);
     const what = `setState of tag ${JSON.stringify(tag)} in job "${jobId}"`;
     const options = { what, isWrite: true, signal, details: { eventId } };
-    using call = new OpenCall(this.#access, options);
+    using call = new OpenCall(this.session.deps, options);
     return await this.#inOrder(write, async (earlier) => {
       await this.#checkBySchema(tag, input.payload, call);
       await call.wait(earlier, 'earlier writes to its tag got no reply');
-      life.checkFence();
+      this.session.checkFence();
       return await this.#send(write, call);
     });
   }
@@ -246,14 +235,14 @@ export class OpenManager extends OpenReader {
   }
 
   async #send(write: CheckedWrite, call: OpenCall): Promise<SetStateResult> {
-    const { store, life, logger, observer } = this.#access;
+    const { store, logger, observer } = this.session.deps;
     try {
       return await call.send((options) => store.setState(write, { ...options, observer }));
     } catch (thrown) {
       if (!(thrown instanceof SynclineError)) throw thrown;
       const { tag, taskId, epoch, eventId } = write;
       const fields = { tag, taskId, epoch, eventId, error: thrown.code };
-      if (thrown.code === 'fenced') life.fence(thrown, fields);
+      if (thrown.code === 'fenced') this.session.fence(thrown, fields);
       else if (thrown.retryable)
         logger.error('🔴 setState failed, or its outcome is unknown', fields);
       throw thrown;
@@ -262,30 +251,23 @@ export class OpenManager extends OpenReader {
 
   /** Returns a copy, so that later changes by the caller have no effect. */
   #checked(input: WriteInput): CheckedWrite {
-    const { job, random } = this.#access;
     const { taskId } = this;
-    checkKnownKeys<WriteInput>(input, 'the write', CONTENT_KEYS);
-    const { tag, payload, ifVersion, durability, progress } = input;
-    const wanted = 'that of the manager: a task writes only its own states';
-    const isOwnTask = input.taskId === undefined || input.taskId === taskId;
-    refuseUnless(isOwnTask, 'taskId', { value: input.taskId, wanted: `${taskId}, ${wanted}` });
-    const isOwnJob = input.jobId === undefined || input.jobId === job.jobId;
-    refuseUnless(isOwnJob, 'jobId', { value: input.jobId, wanted: `"${job.jobId}", ${wanted}` });
+    const { jobId, incarnation } = this.info;
+    checkKnownKeys(input, 'the write', CONTENT_KEYS);
+    const own = { jobId, taskId };
+    for (const name of ['jobId', 'taskId'] as const) {
+      const isOwn = input[name] === undefined || input[name] === own[name];
+      const wanted = `${own[name]}, that of the manager: a task writes only its own states`;
+      refuseUnless(isOwn, name, { value: input[name], wanted });
+    }
+    const { message = '', schemaVersion = this.#tags.get(input.tag)?.schemaVersion ?? 1 } = input;
+    const newId = () => Buffer.from(this.session.deps.random.bytes(EVENT_ID_BYTES)).toString('hex');
     return checkStateWrite({
-      jobId: job.jobId,
-      incarnation: job.incarnation,
-      taskId,
-      epoch: this.#claim.epoch,
-      tag,
+      ...input,
+      ...{ jobId, incarnation, taskId, epoch: this.#claim.epoch, message, schemaVersion },
       status: this.#statusOf(input.status),
-      message: input.message ?? '',
-      schemaVersion: input.schemaVersion ?? this.#tags.get(tag)?.schemaVersion ?? 1,
-      eventId: input.eventId ?? Buffer.from(random.bytes(EVENT_ID_BYTES)).toString('hex'),
-      ...(progress === undefined ? {} : { progress }),
-      ...(payload === undefined ? {} : { payload }),
-      ...(ifVersion === undefined ? {} : { ifVersion }),
-      ...(durability === undefined ? {} : { durability }),
-    });
+      eventId: input.eventId ?? newId(),
+    } as StateWrite);
   }
 }
 

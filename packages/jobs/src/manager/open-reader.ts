@@ -5,70 +5,59 @@
 // J21  After `close()` no call and no subscription is left.
 import { abortedError, SynclineError } from '@syncline/kernel';
 import { checkScope } from '../checks/input.js';
-import {
-  defaultState,
-  type JobInfo,
-  type Progress,
-  type Scope,
-  type State,
-  type TagProgress,
-} from '../job.js';
-import type {
-  CallOptions,
-  Cursor,
-  JobEvent,
-  JobSubscription,
-  StoreSubscribeOptions,
-} from '../job-store.js';
+import { defaultState, type JobInfo, type Progress, type Scope, type State } from '../job.js';
+import type { CallOptions, Cursor, JobEvent, JobSubscription } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
 import { JobFold } from './job-fold.js';
 import type { SubscribeOptions } from './job-manager.js';
-import { type JobAccess, runCall } from './store-calls.js';
+import type { JobSession } from './store-calls.js';
 
 export class OpenReader implements AsyncDisposable {
-  readonly #access: JobAccess;
+  protected readonly session: JobSession;
   readonly #subscriptions = new Set<JobSubscription>();
 
-  #info: JobInfo;
-
-  constructor(access: JobAccess) {
-    this.#access = access;
-    this.#info = access.job;
+  constructor(session: JobSession) {
+    this.session = session;
   }
 
   get info(): JobInfo {
-    return this.#info;
+    return this.session.job;
   }
 
   async getState(scope: Scope = {}, call: CallOptions = {}): Promise<State> {
-    const { store, job, states } = this.#access;
+    const { store, states } = this.session.deps;
+    const { jobId } = this.info;
     const { taskId, tag } = this.#check(scope);
     if (taskId === undefined || tag === undefined) {
-      return states.read((await this.#aggregate('getState', { scope, call })).lowest);
+      return states.read((await this.#aggregate('getState', scope, call)).lowest);
     }
-    const state = await this.#read('getState', call, (options) =>
-      store.getState(job.jobId, taskId, tag, options),
+    const state = await this.session.call('getState', call, (options) =>
+      store.getState(jobId, taskId, tag, options),
     );
-    return states.read(state ?? defaultState(job.jobId, taskId, tag));
+    return states.read(state ?? defaultState(jobId, taskId, tag));
   }
 
   async getProgress(scope: Scope = {}, call: CallOptions = {}): Promise<Progress> {
-    const progress = await this.#aggregate('getProgress', { scope: this.#check(scope), call });
-    if (this.#access.states.isPlain) return progress;
-    const tags = await Promise.all(progress.tags.map((row) => this.#readBest(row)));
-    return { ...(await this.#readBest(progress)), tags };
+    const { states } = this.session.deps;
+    const progress = await this.#aggregate('getProgress', this.#check(scope), call);
+    if (states.isPlain) return progress;
+    const read = async <Row extends Pick<Progress, 'lowest' | 'worst'>>(row: Row) => {
+      const [lowest, worst] = [await states.read(row.lowest), await states.read(row.worst)];
+      return { ...row, lowest, worst };
+    };
+    return { ...(await read(progress)), tags: await Promise.all(progress.tags.map(read)) };
   }
 
   /** Reads in pages. A state that is rewritten in the meantime is returned again, with its higher revision. */
   async *listStates(scope: Scope = {}, call: CallOptions = {}): AsyncGenerator<State> {
-    const { store, job, states } = this.#access;
-    const { jobId } = job;
+    const { store, states } = this.session.deps;
+    const { jobId } = this.info;
     const checked = this.#check(scope);
     const limit = jobsLimits.listStatesMax.value;
     let incarnation: string | undefined;
     for (let afterRevision = 0; ; ) {
-      this.#access.life.check();
-      const page = await this.#read('listStates', call, (options) =>
+      this.session.check();
+      const page = await this.session.call('listStates', call, (options) =>
         store.listStates(jobId, checked, { afterRevision, limit }, options),
       );
       incarnation ??= page.incarnation;
@@ -84,12 +73,12 @@ export class OpenReader implements AsyncDisposable {
     isReached: (progress: Progress) => boolean,
     call: CallOptions = {},
   ): Promise<Progress> {
-    const { job, life } = this.#access;
     const { signal } = call;
-    const fold = new JobFold(job, this.#check(scope));
+    const { jobId } = this.info;
+    const fold = new JobFold(this.info, this.#check(scope));
     await using events = this.subscribe({ ...scope, ...call, include: ['lease', 'job'] });
-    for await (const event of waitedEvents(events, job.jobId)) {
-      if (event.kind === 'gap' && event.reason === 'deleted') throw deletedError(job.jobId);
+    for await (const event of waitedEvents(events, jobId)) {
+      if (event.kind === 'gap' && event.reason === 'deleted') throw deletedError(jobId);
       fold.apply(event);
       if (!fold.isWhole || event.kind === 'stale') continue;
       const progress = fold.progress();
@@ -98,73 +87,40 @@ export class OpenReader implements AsyncDisposable {
       const stored = await this.getProgress(scope, call);
       if (isReached(stored)) return stored;
     }
-    life.check();
+    this.session.check();
     if (signal?.aborted) throw abortedError('waitFor', signal);
-    throw new SynclineError('closed', `the store of job "${job.jobId}" was closed`);
+    throw new SynclineError('closed', `the store of job "${jobId}" was closed`);
   }
 
   subscribe(options: SubscribeOptions = {}): JobSubscription<JobEvent> {
-    const { store, job, life } = this.#access;
-    life.check();
-    const { taskId, tag, signal, after, ...rest } = options;
-    const asked = {
-      ...rest,
-      scope: { ...(taskId !== undefined && { taskId }), ...(tag !== undefined && { tag }) },
-      ...(after !== undefined && { after: after as Cursor }), // the store checks it
-    };
-    const subscription = new ReadSubscription(
-      {
-        ...this.#access,
-        open: (stop) => store.subscribe(job.jobId, { ...asked, signal: stop }),
-        onEnd: (ended) => this.#subscriptions.delete(ended),
-      },
-      { ...asked, ...(signal && { signal }) },
+    this.session.check();
+    const subscription = subscribeTo(this.session, options, () =>
+      this.#subscriptions.delete(subscription),
     );
     this.#subscriptions.add(subscription);
     return subscription;
   }
 
-  /** Waits for all subscriptions to end, then rethrows the first error from ending one. */
   async close(): Promise<void> {
-    this.#access.life.beginClosing();
-    const ends = await Promise.allSettled(
-      [...this.#subscriptions].map((open) => open[Symbol.asyncDispose]()),
-    );
-    for (const end of ends) if (end.status === 'rejected') throw end.reason;
+    this.session.beginClosing();
+    await Promise.all([...this.#subscriptions].map((open) => open[Symbol.asyncDispose]()));
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
 
-  protected noteInfo(job: JobInfo): void {
-    this.#info = job;
-  }
-
   /** Checks only the types: the store checks whether the task exists, since a job may be recreated. */
   #check(scope: Scope): Scope {
-    this.#access.life.check();
+    this.session.check();
     return checkScope(scope);
   }
 
-  #aggregate(
-    name: string,
-    { scope, call }: { readonly scope: Scope; readonly call: CallOptions },
-  ): Promise<Progress> {
-    const { store, job } = this.#access;
-    return this.#read(name, call, (options) => store.aggregate(job.jobId, scope, options));
-  }
-
-  #read<T>(name: string, { signal }: CallOptions, send: (options: CallOptions) => Promise<T>) {
-    const { job, life } = this.#access;
-    const what = `${name} of job "${job.jobId}"`;
-    return runCall(this.#access, { what, isWrite: false, signal, closing: life.closing }, send);
-  }
-
-  async #readBest<Row extends Pick<TagProgress, 'lowest' | 'worst'>>(row: Row): Promise<Row> {
-    const { states } = this.#access;
-    const [lowest, worst] = await Promise.all([states.read(row.lowest), states.read(row.worst)]);
-    return { ...row, lowest, worst };
+  #aggregate(name: string, scope: Scope, call: CallOptions): Promise<Progress> {
+    const { store } = this.session.deps;
+    return this.session.call(name, call, (options) =>
+      store.aggregate(this.info.jobId, scope, options),
+    );
   }
 }
 
@@ -205,103 +161,79 @@ async function* waitedEvents(
   }
 }
 
-// A subscription as user code sees it: the store's subscription, with payloads read with the schemas of their tags.
-//
-// It ends when the caller's signal fires, the loop ends, or its reader or manager is closed, and drops buffered events.
-//
-// J21  After it has ended, the store's subscription is closed and no listener is left.
+/**
+ * A subscription as user code sees it: the store's subscription, with payloads read with the schemas of their tags. It
+ * ends when the caller's signal fires, the loop ends, or its reader or manager is closed, and drops buffered events.
+ */
+function subscribeTo(
+  { deps: { store, clock, metrics, states }, job }: JobSession,
+  { taskId, tag, signal, after, ...rest }: SubscribeOptions,
+  onEnd: () => void,
+): JobSubscription {
+  const stop = new AbortController();
+  let cursor = after as Cursor | undefined; // the store checks it
+  if (signal?.aborted) stop.abort();
+  const source = store.subscribe(job.jobId, {
+    ...rest,
+    scope: { ...(taskId !== undefined && { taskId }), ...(tag !== undefined && { tag }) },
+    ...(cursor !== undefined && { after: cursor }),
+    signal: stop.signal,
+  });
+  const end = (): void => {
+    signal?.removeEventListener('abort', end);
+    stop.abort();
+    onEnd();
+  };
+  signal?.addEventListener('abort', end);
+  const dispose = async (): Promise<void> => {
+    end();
+    await source[Symbol.asyncDispose]();
+  };
 
-interface ReadSubscriptionDeps extends Pick<JobAccess, 'clock' | 'metrics' | 'states'> {
-  open(signal: AbortSignal): JobSubscription;
-  onEnd(subscription: JobSubscription): void;
-}
-
-type ReadSubscriptionOptions = Pick<StoreSubscribeOptions, 'signal' | 'after'>;
-
-const BATCH_EVENTS_DEFAULT = 256;
-
-class ReadSubscription implements JobSubscription {
-  readonly #deps: ReadSubscriptionDeps;
-  readonly #stop = new AbortController();
-  readonly #signal: AbortSignal | undefined;
-  readonly #source: JobSubscription;
-  /** Events are passed on unchanged. */
-  readonly #isPlain: boolean;
-  #cursor: Cursor | undefined;
-  #pulledAtMs: number | undefined;
-
-  constructor(deps: ReadSubscriptionDeps, { signal, after }: ReadSubscriptionOptions) {
-    this.#deps = deps;
-    this.#cursor = after;
-    this.#signal = signal;
-    this.#isPlain = deps.states.isPlain;
-    if (signal?.aborted) this.#stop.abort();
-    this.#source = deps.open(this.#stop.signal);
-    signal?.addEventListener('abort', this.#end);
-  }
-
-  get cursor(): Cursor | undefined {
-    return this.#cursor;
-  }
-
-  [Symbol.asyncIterator](): AsyncGenerator<JobEvent> {
-    const note = (event: JobEvent) => this.#note(event);
-    return this.#handOut(this.#source, (event) => this.#read(event), note);
-  }
-
-  batches(max = BATCH_EVENTS_DEFAULT): AsyncGenerator<readonly JobEvent[]> {
-    const read = (events: readonly JobEvent[]) =>
-      Promise.all(events.map((event) => this.#read(event)));
-    return this.#handOut(this.#source.batches(max), read, (events) => {
-      for (const event of events) this.#note(event);
-    });
-  }
-
-  async *#handOut<T>(
-    source: AsyncIterable<T>,
-    read: (stored: T) => Promise<T>,
-    note: (handedOut: T) => void,
+  const read = async (event: JobEvent): Promise<JobEvent> =>
+    'state' in event ? { ...event, state: await states.read(event.state) } : event;
+  let pulledAtMs: number | undefined;
+  /** The cursor follows delivered events, not what the store has read ahead. */
+  const note = (event: JobEvent): void => {
+    if ('cursor' in event) cursor = event.cursor;
+    if (event.kind === 'gap' && event.reason === 'overflow') {
+      metrics.add('syncline_jobs_subscription_drops_total', 1, { reason: 'coalesce' });
+    }
+    if (event.kind !== 'synced' || pulledAtMs === undefined) return;
+    const seconds = (clock.monotonicMs() - pulledAtMs) / 1000;
+    if (!event.resumed) metrics.observe('syncline_jobs_replay_duration_seconds', seconds);
+    pulledAtMs = undefined;
+  };
+  async function* handOut<T>(
+    from: AsyncIterable<T>,
+    convert: (stored: T) => Promise<T>,
+    noteAll: (handedOut: T) => void,
   ): AsyncGenerator<T> {
-    this.#pulledAtMs = this.#deps.clock.monotonicMs();
+    pulledAtMs = clock.monotonicMs();
     try {
-      for await (const stored of source) {
-        const seen = this.#isPlain ? stored : await read(stored);
-        if (this.#stop.signal.aborted) return;
-        note(seen);
+      for await (const stored of from) {
+        const seen = states.isPlain ? stored : await convert(stored);
+        if (stop.signal.aborted) return;
+        noteAll(seen);
         yield seen;
       }
     } finally {
-      await this[Symbol.asyncDispose]();
+      await dispose();
     }
   }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#end();
-    await this.#source[Symbol.asyncDispose]();
-  }
-
-  readonly #end = (): void => {
-    this.#signal?.removeEventListener('abort', this.#end);
-    this.#stop.abort();
-    this.#deps.onEnd(this);
+  return {
+    get cursor() {
+      return cursor;
+    },
+    batches: (max = BATCH_EVENTS_DEFAULT) =>
+      handOut(
+        source.batches(max),
+        (events) => Promise.all(events.map(read)),
+        (events) => events.forEach(note),
+      ),
+    [Symbol.asyncIterator]: () => handOut(source, read, note),
+    [Symbol.asyncDispose]: dispose,
   };
-
-  async #read(event: JobEvent): Promise<JobEvent> {
-    if (!('state' in event)) return event;
-    return { ...event, state: await this.#deps.states.read(event.state) };
-  }
-
-  /** The cursor follows delivered events, not what the store has read ahead. */
-  #note(event: JobEvent): void {
-    if ('cursor' in event) this.#cursor = event.cursor;
-    if (event.kind === 'gap' && event.reason === 'overflow') {
-      this.#deps.metrics.add('syncline_jobs_subscription_drops_total', 1, { reason: 'coalesce' });
-    }
-    if (event.kind === 'synced' && this.#pulledAtMs !== undefined) {
-      const tookMs = this.#deps.clock.monotonicMs() - this.#pulledAtMs;
-      if (!event.resumed)
-        this.#deps.metrics.observe('syncline_jobs_replay_duration_seconds', tookMs / 1000);
-      this.#pulledAtMs = undefined;
-    }
-  }
 }
+
+const BATCH_EVENTS_DEFAULT = 256;

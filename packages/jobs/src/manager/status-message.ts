@@ -2,16 +2,8 @@
 // text of the thrown value and its causes, truncated to the limit.
 import { cutMessage } from '../checks/values.js';
 
-const ERROR_PREFIX = '🔴 ';
-const WARNING_PREFIX = '🟡 ';
-
-export function errorMessage(thrown: unknown): string {
-  return cutMessage(ERROR_PREFIX + textWithCauses(thrown));
-}
-
-export function warningMessage(text: unknown): string {
-  return cutMessage(WARNING_PREFIX + textWithCauses(text));
-}
+export const errorMessage = (thrown: unknown) => cutMessage(`🔴 ${textWithCauses(thrown)}`);
+export const warningMessage = (text: unknown) => cutMessage(`🟡 ${textWithCauses(text)}`);
 
 /** Deeper causes add little, and a chain may be circular. */
 const CAUSES_MAX = 8;

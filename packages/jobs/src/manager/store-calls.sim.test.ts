@@ -1,4 +1,4 @@
-import { SynclineError } from '@syncline/kernel';
+import { type Logger, SynclineError, silentLogger } from '@syncline/kernel';
 import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
 import { describe, expect, test } from 'vitest';
 import { overrideStore } from '../conformance/override-store.js';
@@ -65,6 +65,28 @@ describe('calls to a store', () => {
         /^🔴 .*"ingest".*\d\d times: connection refused\. It was not applied/,
       );
       expect(error).toMatchObject({ code: 'unavailable', outcome: 'not-applied' });
+      await job.close();
+    }));
+
+  test('a store that is not there is logged once, at the first attempt, and again when it is back', () =>
+    runInSimulation('not there', async (world) => {
+      const store = createMemoryJobStore(world);
+      const lines: string[] = [];
+      const note = (msg: string, fields?: object) =>
+        void lines.push(`${world.clock.monotonicMs()} ${msg} ${JSON.stringify(fields)}`);
+      const log: Logger = { ...silentLogger, warn: note, info: note, child: () => log };
+      const away = overrideStore(store, {
+        async createJob(spec) {
+          if (world.clock.monotonicMs() >= 30_000) return store.createJob(spec);
+          throw new SynclineError('unavailable', 'connection refused');
+        },
+      });
+      const target = { store: away, jobId: 'job', taskIndex: 0, numTasks: 1 };
+      const job = await createJobManager(target, { log }, world);
+      expect(lines).toEqual([
+        '0 🟡 cannot reach the job store, retrying {"error":"unavailable","reason":"connection refused"}',
+        expect.stringMatching(/^3[\d.]+ the job store is reachable again/),
+      ]);
       await job.close();
     }));
 

@@ -23,20 +23,15 @@ import type { CallOptions, JobStore } from '../job-store.js';
 import type { JobsMetrics } from '../metrics-list.js';
 import type { StateReader } from './tag-schemas.js';
 
-export interface CallPolicy {
-  /** For a whole call: queueing, all attempts and the pauses between them. */
-  readonly timeoutMs: number;
-  readonly retry: { readonly initialMs: number; readonly maxMs: number };
-}
-
 export interface StoreCall {
   /** For messages: `setState of tag "ingest"`. */
   readonly what: string;
-  /** Whether an attempt without a reply may have changed something. */
-  readonly isWrite: boolean;
+  /** Whether an attempt without a reply may have changed something. Default false. */
+  readonly isWrite?: boolean;
   readonly signal?: AbortSignal | undefined;
   /** Fires with a SynclineError when the manager or reader is closed. */
   readonly closing?: AbortSignal | undefined;
+  /** For the whole call: queueing, all attempts and the pauses between them. Default: that of the options. */
   readonly timeoutMs?: number;
   readonly details?: Readonly<Record<string, unknown>>;
 }
@@ -44,7 +39,9 @@ export interface StoreCall {
 interface CallDeps {
   readonly clock: Clock;
   readonly random: Random;
-  readonly policy: CallPolicy;
+  readonly timeoutMs: number;
+  readonly retry: { readonly initialMs: number; readonly maxMs: number };
+  readonly outage: Outage;
 }
 
 /** Number of attempts within `timeoutMs` if the store does not reply. */
@@ -52,13 +49,24 @@ const SILENT_ATTEMPTS = 6;
 /** Every attempt gets at least this long, so that slow replies still count. */
 const ATTEMPT_MS_MIN = 1_000;
 
-export async function runCall<T>(
-  deps: CallDeps,
-  call: StoreCall,
-  send: (options: CallOptions) => Promise<T>,
-): Promise<T> {
-  using open = new OpenCall(deps, call);
-  return await open.send(send);
+/** Logs once that the store cannot be reached, and once that it is back. */
+export class Outage {
+  readonly #logger: Logger;
+  #isOn = false;
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  note(error: SynclineError | undefined): void {
+    const isOn = error?.code === 'unavailable' || error?.code === 'timeout';
+    if (isOn && !this.#isOn) {
+      const fields = { error: error.code, reason: error.message };
+      this.#logger.warn('🟡 cannot reach the job store, retrying', fields);
+    }
+    if (!error && this.#isOn) this.#logger.info('the job store is reachable again');
+    this.#isOn = isOn;
+  }
 }
 
 /** One call with all its attempts. The timeout starts on construction. Dispose it when the call has ended. */
@@ -75,7 +83,7 @@ export class OpenCall implements Disposable {
     const { signal, closing } = call;
     this.#deps = deps;
     this.#call = call;
-    this.#timeoutMs = call.timeoutMs ?? deps.policy.timeoutMs;
+    this.#timeoutMs = call.timeoutMs ?? deps.timeoutMs;
     this.#deadlineMs = deps.clock.monotonicMs() + this.#timeoutMs;
     const timer = deps.clock.setTimer(this.#timeoutMs, () => this.#end(this.#late()));
     this.#cleanups.push(() => timer.cancel());
@@ -105,12 +113,15 @@ export class OpenCall implements Disposable {
     for (let attempt = 0; ; attempt += 1) {
       if (this.#reason) throw this.#reason;
       try {
-        return await this.#attempt(send);
+        const reply = await this.#attempt(send);
+        this.#deps.outage.note(undefined);
+        return reply;
       } catch (thrown) {
         if (!(thrown instanceof SynclineError)) throw thrown;
         isUnknown ||= thrown.outcome === 'unknown';
         const last = isUnknown ? withOutcome(thrown, 'unknown') : thrown;
         const isOver = this.#reason !== undefined || !thrown.retryable;
+        if (!isOver) this.#deps.outage.note(thrown);
         if (isOver || !(await this.#pause(attempt))) throw this.#explain(last, attempt + 1);
       }
     }
@@ -142,10 +153,10 @@ export class OpenCall implements Disposable {
 
   /** False if there is no time for another attempt. Pauses get shorter towards the deadline, to make full use of it. */
   async #pause(attempt: number): Promise<boolean> {
-    const { clock, random, policy } = this.#deps;
+    const { clock, random, retry } = this.#deps;
     const leftMs = this.#deadlineMs - clock.monotonicMs();
-    if (leftMs < policy.retry.initialMs) return false;
-    const waitMs = Math.min(backoffMs(attempt, policy.retry, random), leftMs / 2);
+    if (leftMs < retry.initialMs) return false;
+    const waitMs = Math.min(backoffMs(attempt, retry, random), leftMs / 2);
     return await new Promise((resolve) => {
       const timer = clock.setTimer(waitMs, () => resolve(true));
       this.#onEnd = () => {
@@ -215,13 +226,9 @@ function withOutcome(error: SynclineError, outcome: Outcome, cause: unknown = er
     : error.with({ outcome, cause });
 }
 
-// The dependencies of a manager or reader, and its lifecycle.
-
-export interface JobAccess extends CallDeps {
+export interface SessionDeps extends CallDeps {
   readonly store: JobStore;
-  readonly job: JobInfo;
   readonly states: StateReader;
-  readonly life: JobLife;
   /** Receives everything except what the store reports to the same observer. */
   readonly metrics: JobsMetrics;
   /** Receives the durations and failures of writes, which the store then does not report. */
@@ -231,25 +238,25 @@ export interface JobAccess extends CallDeps {
 }
 
 /**
+ * A manager or reader and its job, from opening to closing.
+ *
  *   open ──▶ fenced    a newer claim has the task: every later call is refused
  *     └──────┴──▶ closing    reads and subscriptions end; accepted writes continue until their deadline
  */
-export class JobLife {
+export class JobSession {
+  readonly deps: SessionDeps;
+  /** As of opening, or of the last change made through this session. */
+  job: JobInfo;
   readonly #what: string;
-  readonly #deps: Pick<JobAccess, 'metrics' | 'logger'>;
   readonly #closing = new AbortController();
   #fence: SynclineError | undefined;
 
   /** `what`: for messages, such as `the manager of task 3 of job "nightly"`. */
-  constructor(what: string, deps: Pick<JobAccess, 'metrics' | 'logger'>) {
+  constructor(deps: SessionDeps, job: JobInfo, what: string) {
+    this.deps = deps;
+    this.job = job;
     this.#what = what;
-    this.#deps = deps;
-    setMaxListeners(0, this.closing); // every call in flight adds a listener
-  }
-
-  /** Fires with `closed`. */
-  get closing(): AbortSignal {
-    return this.#closing.signal;
+    setMaxListeners(0, this.#closing.signal); // every call in flight adds a listener
   }
 
   get isFenced(): boolean {
@@ -258,26 +265,38 @@ export class JobLife {
 
   /** Throws `closed` or `fenced`. */
   check(): void {
-    if (this.closing.aborted) throw this.closing.reason;
+    const { signal } = this.#closing;
+    if (signal.aborted) throw signal.reason;
     this.checkFence();
   }
 
   /** For writes that were accepted before closing began. */
   checkFence(): void {
     if (this.#fence === undefined) return;
-    this.#deps.metrics.add('syncline_jobs_fenced_total');
+    this.deps.metrics.add('syncline_jobs_fenced_total');
     throw this.#fence;
   }
 
   fence(error: SynclineError, fields: LogFields): void {
-    const { metrics, logger } = this.#deps;
+    const { metrics, logger } = this.deps;
     metrics.add('syncline_jobs_fenced_total');
     if (!this.isFenced) logger.error('🔴 another process has taken over this task', fields);
     this.#fence ??= error;
   }
 
   beginClosing(): void {
-    if (this.closing.aborted) return;
     this.#closing.abort(new SynclineError('closed', `${this.#what} was closed`));
+  }
+
+  /** Unless `closing` is given, the call ends when closing begins. */
+  async call<T>(
+    name: string,
+    options: Omit<StoreCall, 'what'>,
+    send: (options: CallOptions) => Promise<T>,
+  ): Promise<T> {
+    const what = `${name} of job "${this.job.jobId}"`;
+    const closing = this.#closing.signal;
+    using open = new OpenCall(this.deps, { closing, ...options, what });
+    return await open.send(send);
   }
 }

@@ -8,60 +8,49 @@
 import { SynclineError, type Timer } from '@syncline/kernel';
 import type { LeaseRequest, TaskLease } from '../job.js';
 import type { CallOptions } from '../job-store.js';
-import { type JobAccess, type OpenCall, runCall } from './store-calls.js';
+import type { JobSession } from './store-calls.js';
 
 const RENEWALS_PER_TTL = 3;
 
 /** Closing must not delay the process for long: a lease that is not released expires anyway. */
 const RELEASE_TIMEOUT_MS = 5_000;
 
-export interface TaskClaimOptions {
-  readonly taskId: number;
-  /** 0 if it never expires. */
-  readonly ttlMs: number;
-  readonly holder: string;
-  readonly isAutomatic: boolean;
-}
-
-export async function claimTask(
-  access: JobAccess,
-  options: TaskClaimOptions,
-  opening: OpenCall,
-): Promise<TaskClaim> {
-  const request = requestOf(access, options, { action: 'claim', epoch: 0 });
-  const { epoch } = await opening.send((call) => access.store.lease(request, call));
-  return new TaskClaim(access, options, epoch);
-}
+export type Claim = Omit<LeaseRequest, 'action'>;
 
 export class TaskClaim {
-  readonly epoch: number;
-  readonly #access: JobAccess;
-  readonly #options: TaskClaimOptions;
+  readonly #session: JobSession;
+  readonly #claim: Claim;
+  readonly #everyMs: number;
   #timer: Timer | undefined;
   #renewing: Promise<void> | undefined;
   #isStopped = false;
   #isAbandoned = false;
-  #failures = 0;
+  #isFailing = false;
 
-  constructor(access: JobAccess, options: TaskClaimOptions, epoch: number) {
-    this.epoch = epoch;
-    this.#access = access;
-    this.#options = options;
-    if (options.isAutomatic && options.ttlMs > 0) this.#arm(this.#everyMs);
+  constructor(session: JobSession, claim: Claim, isAutomatic: boolean) {
+    this.#session = session;
+    this.#claim = claim;
+    this.#everyMs = claim.ttlMs / RENEWALS_PER_TTL;
+    if (isAutomatic) this.#arm(this.#everyMs);
   }
 
-  async renew({ signal }: CallOptions, timeoutMs?: number): Promise<TaskLease> {
-    const { store, life } = this.#access;
-    const what = `the renewal of the lease of task ${this.#options.taskId}`;
-    const time = timeoutMs === undefined ? {} : { timeoutMs };
-    const renewal = { what, isWrite: false, signal, closing: life.closing, ...time };
+  get epoch(): number {
+    return this.#claim.epoch;
+  }
+
+  async renew(
+    { signal }: CallOptions,
+    timeoutMs = this.#session.deps.timeoutMs,
+  ): Promise<TaskLease> {
+    const name = `the renewal of the lease of task ${this.#claim.taskId}`;
+    const request: LeaseRequest = { ...this.#claim, action: 'renew' };
     try {
-      return await runCall(this.#access, renewal, (call) =>
-        store.lease(this.#request('renew'), call),
+      return await this.#session.call(name, { signal, timeoutMs }, (call) =>
+        this.#session.deps.store.lease(request, call),
       );
     } catch (thrown) {
       const isFenced = thrown instanceof SynclineError && thrown.code === 'fenced';
-      if (isFenced) life.fence(thrown, { epoch: this.epoch });
+      if (isFenced) this.#session.fence(thrown, { epoch: this.epoch });
       throw thrown;
     }
   }
@@ -81,20 +70,17 @@ export class TaskClaim {
 
   /** Never throws: the caller of `close` could do nothing about it. */
   async release(): Promise<void> {
-    const { store, life, logger } = this.#access;
-    if (life.isFenced || this.#isAbandoned) return;
-    const what = `the release of task ${this.#options.taskId}`;
+    const { store, logger } = this.#session.deps;
+    if (this.#session.isFenced || this.#isAbandoned) return;
+    const name = `the release of task ${this.#claim.taskId}`;
+    const options = { isWrite: true, timeoutMs: RELEASE_TIMEOUT_MS, closing: undefined };
+    const request: LeaseRequest = { ...this.#claim, action: 'release' };
     try {
-      const release = { what, isWrite: true, timeoutMs: RELEASE_TIMEOUT_MS };
-      await runCall(this.#access, release, (call) => store.lease(this.#request('release'), call));
+      await this.#session.call(name, options, (call) => store.lease(request, call));
     } catch (thrown) {
       const { code } = SynclineError.from(thrown);
       logger.warn('🟡 the lease could not be released', { epoch: this.epoch, error: code });
     }
-  }
-
-  get #everyMs(): number {
-    return this.#options.ttlMs / RENEWALS_PER_TTL;
   }
 
   /** The timer does not keep the process alive. */
@@ -103,41 +89,28 @@ export class TaskClaim {
     const renew = () => {
       this.#renewing = this.#renewNow();
     };
-    this.#timer = this.#access.clock.setTimer(delayMs, renew, { unref: true });
+    this.#timer = this.#session.deps.clock.setTimer(delayMs, renew, { unref: true });
   }
 
   async #renewNow(): Promise<void> {
-    const { clock, logger } = this.#access;
+    const { clock } = this.#session.deps;
     const startMs = clock.monotonicMs();
     try {
       await this.renew({}, this.#everyMs);
-      if (this.#failures > 0) logger.info('lease renewal recovered', { failures: this.#failures });
-      this.#failures = 0;
+      this.#isFailing = false;
     } catch (thrown) {
       this.#noteFailure(thrown);
     }
     this.#arm(Math.max(0, startMs + this.#everyMs - clock.monotonicMs()));
   }
 
+  /** Logs only the first failure in a row. An outage of the store has already been logged. */
   #noteFailure(thrown: unknown): void {
-    const code = thrown instanceof SynclineError ? thrown.code : String(thrown);
-    if (code === 'fenced') this.#isStopped = true;
-    if (this.#isStopped) return;
-    this.#failures += 1;
-    if (this.#failures > 1) return; // log only the first failure in a row
-    this.#access.logger.warn('🟡 the lease could not be renewed', { error: code });
+    const error = thrown instanceof SynclineError ? thrown : undefined;
+    if (error?.code === 'fenced') this.#isStopped = true;
+    if (this.#isStopped || this.#isFailing || error?.retryable) return;
+    this.#isFailing = true;
+    const fields = { error: error?.code ?? String(thrown) };
+    this.#session.deps.logger.warn('🟡 the lease could not be renewed', fields);
   }
-
-  #request(action: LeaseRequest['action']): LeaseRequest {
-    return requestOf(this.#access, this.#options, { action, epoch: this.epoch });
-  }
-}
-
-function requestOf(
-  { job }: JobAccess,
-  { taskId, ttlMs, holder }: TaskClaimOptions,
-  step: Pick<LeaseRequest, 'action' | 'epoch'>,
-): LeaseRequest {
-  const { jobId, incarnation } = job;
-  return { jobId, incarnation, taskId, ttlMs, holder, ...step };
 }

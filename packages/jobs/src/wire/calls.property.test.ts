@@ -12,27 +12,11 @@ import {
 } from '@bufbuild/protobuf';
 import { FeatureSet_FieldPresence } from '@bufbuild/protobuf/wkt';
 import { SynclineError } from '@syncline/kernel';
+import { decode, encode, type Message } from '@syncline/kernel/wire';
 import { JobService } from '@syncline/protocol/jobs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import {
-  type Call,
-  createJob,
-  deleteJob,
-  ENVELOPE_BYTES,
-  getJob,
-  getProgress,
-  getState,
-  heartbeat,
-  listJobs,
-  listStates,
-  markJobDeleted,
-  setState,
-  setStates,
-  subscribe,
-  updateJob,
-} from './calls.js';
-import { decode, encode, type Message } from './proto-message.js';
+import { type Call, ENVELOPE_BYTES, jobCalls } from './calls.js';
 
 const count = fc.oneof(fc.nat(300), fc.maxSafeNat());
 const uint32 = fc.oneof(fc.nat(300), fc.nat(0xffff_ffff));
@@ -148,26 +132,11 @@ function refusesJunk(schema: DescMessage, { read }: Codec): void {
   );
 }
 
-const calls = {
-  createJob,
-  deleteJob,
-  getJob,
-  getProgress,
-  getState,
-  heartbeat,
-  listJobs,
-  listStates,
-  markJobDeleted,
-  setState,
-  setStates,
-  subscribe,
-  updateJob,
-} as const;
-const names = Object.keys(calls) as (keyof typeof calls)[];
+const names = Object.keys(jobCalls) as (keyof typeof jobCalls)[];
 
 describe.each(names)('%s', (each) => {
   const { input, output, name: method } = JobService.method[each];
-  const call = calls[each] as unknown as Call<unknown, unknown>;
+  const call = jobCalls[each] as unknown as Call<unknown, unknown>;
 
   test('a request means the same to Protobuf-ES', () => {
     expect(call.name).toBe(method);
@@ -186,7 +155,7 @@ describe.each(names)('%s', (each) => {
 test('the envelope of a write takes no more than is said', () => {
   fc.assert(
     fc.property(count, fc.uint8Array({ maxLength: 300 }), (number, write) => {
-      const bytes = encode(setStates.request, { writes: [{ number, write }] });
+      const bytes = encode(jobCalls.setStates.request, { writes: [{ number, write }] });
       expect(bytes.length).toBeLessThanOrEqual(write.length + ENVELOPE_BYTES);
     }),
   );

@@ -1,22 +1,16 @@
 // The calls of syncline.jobs.v1.JobService, with their requests and responses.
 //
-// One object per call, shared by client and server so that they cannot disagree. Messages have the types that stores
-// use. Fields that a sender may omit are optional, and the receiver knows their defaults.
+// One object, shared by client and server so that they cannot disagree. Messages have the types that stores use. Fields
+// that a sender may omit are optional, and the receiver knows their defaults.
+
+import * as wire from '@syncline/kernel/wire';
 import type { GrpcFailure } from '@syncline/protocol';
 import type { WriteFields } from '../checks/checked-write.js';
+import { limitExceeded } from '../checks/values.js';
 import type { EncodedPage, EncodedResult, JobProgress } from '../engine/checked-job-store.js';
-import {
-  type JobInfo,
-  type JobList,
-  type JobPatch,
-  type JobQuery,
-  type JobSpec,
-  type LeaseRequest,
-  mapProgress,
-  type Scope,
-  type TaskLease,
-} from '../job.js';
+import type { JobList, JobPatch, JobQuery, JobSpec, Scope } from '../job.js';
 import type { CreatedJob, Overflow } from '../job-store.js';
+import { jobsLimits } from '../limits.js';
 import {
   durabilities,
   jobMessage,
@@ -28,42 +22,22 @@ import {
   statusClasses,
   summaryMessage,
 } from './messages.js';
-import {
-  bool,
-  encodedMessage,
-  encodedMessages,
-  list,
-  type Message,
-  mapped,
-  message,
-  nested,
-  optionalDouble,
-  optionalMessage,
-  optionalText,
-  optionalUint,
-  required,
-  requiredWord,
-  sint,
-  text,
-  textMap,
-  texts,
-  uint,
-  word,
-} from './proto-message.js';
 
 export const SERVICE = 'syncline.jobs.v1.JobService';
 
 export interface Call<Request, Response> {
   /** As in the contract: `CreateJob`. */
   readonly name: string;
-  readonly request: Message<Request>;
-  readonly response: Message<Response>;
+  readonly request: wire.Message<Request>;
+  readonly response: wire.Message<Response>;
 }
 
 /** Concerns a whole job. An operator gives no task. Without `incarnation`, whichever job has the id now. */
 export type GlobalRequest = Readonly<{ jobId: string; taskId?: number; incarnation?: string }>;
-export type DeleteRequest = GlobalRequest & Readonly<{ ifRevision?: number }>;
-export type UpdateRequest = GlobalRequest & Readonly<{ patch: JobPatch }>;
+type DeleteRequest = GlobalRequest & Readonly<{ ifRevision?: number }>;
+type UpdateRequest = GlobalRequest &
+  Required<JobPatch> &
+  Readonly<{ setLabels: boolean; setExpectedTags: boolean }>;
 /** A size of 0 means the default. */
 export type SubscribeRequest = Readonly<{
   jobId: string;
@@ -75,214 +49,211 @@ export type SubscribeRequest = Readonly<{
   bufferEvents: number;
   bufferBytes: number;
 }>;
-type Scoped = Readonly<{ jobId: string; scope: Scope }>;
-type Applied = Readonly<{ applied: boolean; revision: number }>;
-
-export const createJob: Call<Required<JobSpec>, CreatedJob> = {
-  name: 'CreateJob',
-  request: message({
-    jobId: text(1),
-    numTasks: uint(2),
-    expectedTags: texts(3),
-    labels: textMap(4),
-  }),
-  response: message({ job: required(1, jobMessage), created: bool(2) }),
-};
-
-export const getJob: Call<{ jobId: string }, { job: JobInfo }> = {
-  name: 'GetJob',
-  request: message({ jobId: text(1) }),
-  response: message({ job: required(1, jobMessage) }),
-};
-
-export const listJobs: Call<JobQuery, JobList> = {
-  name: 'ListJobs',
-  request: message<JobQuery>({
-    prefix: optionalText(1),
-    worst: word(2, statusClasses),
-    afterJobId: optionalText(3),
-    limit: optionalUint(4),
-  }),
-  response: message<JobList>({
-    jobs: list(1, summaryMessage),
-    next: optionalText(2),
-    damaged: texts(3),
-  }),
-};
-
-type UpdateFields = GlobalRequest &
-  Required<JobPatch> &
-  Readonly<{ setLabels: boolean; setExpectedTags: boolean }>;
-
-export const updateJob: Call<UpdateRequest, { applied: boolean; job: JobInfo }> = {
-  name: 'UpdateJob',
-  request: mapped(
-    message<UpdateFields>({
-      jobId: text(1),
-      taskId: optionalUint(2),
-      setLabels: bool(3),
-      labels: textMap(4),
-      setExpectedTags: bool(5),
-      expectedTags: texts(6),
-      incarnation: optionalText(7),
-    }),
-    ({ patch: { labels, expectedTags }, ...request }) => ({
-      ...request,
-      setLabels: labels !== undefined,
-      labels: labels ?? {},
-      setExpectedTags: expectedTags !== undefined,
-      expectedTags: expectedTags ?? [],
-    }),
-    ({ setLabels, labels, setExpectedTags, expectedTags, ...request }) => ({
-      ...request,
-      patch: { ...(setLabels && { labels }), ...(setExpectedTags && { expectedTags }) },
-    }),
-  ),
-  response: message({ applied: bool(1), job: required(2, jobMessage) }),
-};
-
-export const markJobDeleted: Call<GlobalRequest, Applied & { job: JobInfo }> = {
-  name: 'MarkJobDeleted',
-  request: message<GlobalRequest>({
-    jobId: text(1),
-    taskId: optionalUint(2),
-    incarnation: optionalText(3),
-  }),
-  response: message({ applied: bool(1), revision: uint(2), job: required(3, jobMessage) }),
-};
-
-/** If `ifRevision` is given, deletes the job only if it is at that revision. */
-export const deleteJob: Call<DeleteRequest, Applied> = {
-  name: 'DeleteJob',
-  request: message<DeleteRequest>({
-    jobId: text(1),
-    taskId: optionalUint(2),
-    incarnation: optionalText(3),
-    ifRevision: optionalUint(4),
-  }),
-  response: message({ applied: bool(1), revision: uint(2) }),
-};
-
-export const heartbeat: Call<LeaseRequest, { lease: TaskLease }> = {
-  name: 'Heartbeat',
-  request: message({
-    jobId: text(1),
-    incarnation: text(2),
-    taskId: uint(3),
-    action: requiredWord(4, leaseActions),
-    epoch: uint(5),
-    ttlMs: uint(6),
-    holder: text(7),
-  }),
-  response: message({ lease: required(1, leaseMessage) }),
-};
-
-/** `state` in the response is a State message. */
-export const setState: Call<WriteFields, EncodedResult> = {
-  name: 'SetState',
-  request: message<WriteFields>({
-    jobId: text(1),
-    incarnation: text(2),
-    taskId: uint(3),
-    epoch: uint(4),
-    tag: text(5),
-    status: sint(6),
-    message: text(7),
-    payloadJson: optionalText(8),
-    schemaVersion: uint(9),
-    eventId: text(10),
-    ifVersion: optionalUint(11),
-    durability: word(12, durabilities),
-    progress: optionalDouble(13),
-  }),
-  response: message({ applied: bool(1), duplicate: bool(2), state: encodedMessage(3) }),
-};
-
-const scopedMessage = message<Scoped>({ jobId: text(1), scope: scope(2) });
-
-export const getState: Call<Scoped, { state: Uint8Array; exists: boolean; revision: number }> = {
-  name: 'GetState',
-  request: scopedMessage,
-  response: message({ state: encodedMessage(1), exists: bool(2), revision: uint(3) }),
-};
-
-/** `states` are State messages. */
-export const listStates: Call<Scoped & { afterRevision: number; limit: number }, EncodedPage> = {
-  name: 'ListStates',
-  request: message({
-    jobId: text(1),
-    scope: scope(2),
-    afterRevision: uint(3),
-    limit: uint(4),
-  }),
-  response: message({
-    states: encodedMessages(1),
-    revision: uint(2),
-    incarnation: text(3),
-    more: bool(4),
-  }),
-};
-
-export const getProgress: Call<Scoped, JobProgress> = {
-  name: 'GetProgress',
-  request: scopedMessage,
-  // States do not contain the job id on the wire.
-  response: mapped<JobProgress, JobProgress>(
-    message<JobProgress>({
-      job: required(1, jobMessage),
-      progress: required(2, progressMessage),
-      lost: list(3, leaseMessage),
-    }),
-    (answer) => answer,
-    ({ job, progress, lost }) => {
-      const { jobId } = job;
-      return { job, progress: mapProgress(progress, (state) => ({ ...state, jobId })), lost };
-    },
-  ),
-};
-
-/** The response is a stream of frames: see frames.ts. */
-export const subscribe = {
-  name: 'Subscribe',
-  request: message<SubscribeRequest>({
-    jobId: text(1),
-    scope: scope(2),
-    after: optionalText(3),
-    includeLeases: bool(4),
-    includeJob: bool(5),
-    overflow: word(6, overflows),
-    bufferEvents: uint(7),
-    bufferBytes: uint(8),
-  }),
-} as const;
-
-// SetStates: many writes over one stream. Each has a number, which its reply repeats.
-//
-// Writes and replies are the messages of SetState. Here they stay encoded, so that a malformed one does not affect the
-// others, and because decoding a reply requires the job id.
-
-export interface NumberedWrite {
-  readonly number: number;
-  /** A SetStateRequest. */
-  readonly write: Uint8Array;
-}
-
-export type WritesMessage = Readonly<{ writes: readonly NumberedWrite[] }>;
-
+export type NumberedWrite = Readonly<{ number: number; write: Uint8Array }>;
 /** Either a SetStateResponse or a failure. */
 export type NumberedAnswer = Readonly<{
   number: number;
   response?: Uint8Array;
   failure?: GrpcFailure;
 }>;
+/** `end`: why the server ends the stream. */
+type AnswersMessage = Readonly<{ answers: readonly NumberedAnswer[]; end?: GrpcFailure }>;
 
-export interface AnswersMessage {
-  readonly answers: readonly NumberedAnswer[];
-  /** Why the server ends the stream. */
-  readonly end?: GrpcFailure;
+const scoped = { jobId: wire.text(1), scope: scope(2) };
+const failureMessage = wire.message<GrpcFailure>({
+  code: wire.uint(1),
+  details: wire.text(2),
+  metadata: wire.textMap(3),
+});
+
+export const jobCalls = {
+  createJob: {
+    name: 'CreateJob',
+    request: wire.message<Required<JobSpec>>({
+      jobId: wire.text(1),
+      numTasks: wire.uint(2),
+      expectedTags: wire.texts(3),
+      labels: wire.textMap(4),
+    }),
+    response: wire.message<CreatedJob>({
+      job: wire.required(1, jobMessage),
+      created: wire.bool(2),
+    }),
+  },
+  getJob: {
+    name: 'GetJob',
+    request: wire.message({ jobId: wire.text(1) }),
+    response: wire.message({ job: wire.required(1, jobMessage) }),
+  },
+  listJobs: {
+    name: 'ListJobs',
+    request: wire.message<JobQuery>({
+      prefix: wire.optionalText(1),
+      worst: wire.word(2, statusClasses),
+      afterJobId: wire.optionalText(3),
+      limit: wire.optionalUint(4),
+    }),
+    response: wire.message<JobList>({
+      jobs: wire.list(1, summaryMessage),
+      next: wire.optionalText(2),
+      damaged: wire.texts(3),
+    }),
+  },
+  updateJob: {
+    name: 'UpdateJob',
+    request: wire.message<UpdateRequest>({
+      jobId: wire.text(1),
+      taskId: wire.optionalUint(2),
+      setLabels: wire.bool(3),
+      labels: wire.textMap(4),
+      setExpectedTags: wire.bool(5),
+      expectedTags: wire.texts(6),
+      incarnation: wire.optionalText(7),
+    }),
+    response: wire.message({ applied: wire.bool(1), job: wire.required(2, jobMessage) }),
+  },
+  markJobDeleted: {
+    name: 'MarkJobDeleted',
+    request: wire.message<GlobalRequest>({
+      jobId: wire.text(1),
+      taskId: wire.optionalUint(2),
+      incarnation: wire.optionalText(3),
+    }),
+    response: wire.message({
+      applied: wire.bool(1),
+      revision: wire.uint(2),
+      job: wire.required(3, jobMessage),
+    }),
+  },
+  /** If `ifRevision` is given, deletes the job only if it is at that revision. */
+  deleteJob: {
+    name: 'DeleteJob',
+    request: wire.message<DeleteRequest>({
+      jobId: wire.text(1),
+      taskId: wire.optionalUint(2),
+      incarnation: wire.optionalText(3),
+      ifRevision: wire.optionalUint(4),
+    }),
+    response: wire.message({ applied: wire.bool(1), revision: wire.uint(2) }),
+  },
+  heartbeat: {
+    name: 'Heartbeat',
+    request: wire.message({
+      jobId: wire.text(1),
+      incarnation: wire.text(2),
+      taskId: wire.uint(3),
+      action: wire.requiredWord(4, leaseActions),
+      epoch: wire.uint(5),
+      ttlMs: wire.uint(6),
+      holder: wire.text(7),
+    }),
+    response: wire.message({ lease: wire.required(1, leaseMessage) }),
+  },
+  /** `state` in the response is a State message. */
+  setState: {
+    name: 'SetState',
+    request: wire.message<WriteFields>({
+      jobId: wire.text(1),
+      incarnation: wire.text(2),
+      taskId: wire.uint(3),
+      epoch: wire.uint(4),
+      tag: wire.text(5),
+      status: wire.sint(6),
+      message: wire.text(7),
+      payloadJson: wire.optionalText(8),
+      schemaVersion: wire.uint(9),
+      eventId: wire.text(10),
+      ifVersion: wire.optionalUint(11),
+      durability: wire.word(12, durabilities),
+      progress: wire.optionalDouble(13),
+    }),
+    response: wire.message<EncodedResult>({
+      applied: wire.bool(1),
+      duplicate: wire.bool(2),
+      state: wire.encodedMessage(3),
+    }),
+  },
+  /**
+   * Many writes over one stream in both directions. Each has a number, which its reply repeats. Writes and replies are
+   * the messages of SetState. Here they stay encoded, so that a malformed one does not affect the others, and because
+   * decoding a reply requires the job id.
+   */
+  setStates: {
+    name: 'SetStates',
+    request: wire.message({
+      writes: wire.list(
+        1,
+        wire.message<NumberedWrite>({
+          number: wire.uint(1),
+          write: { ...wire.optionalMessage(2), absent: () => new Uint8Array() },
+        }),
+      ),
+    }),
+    response: wire.message<AnswersMessage>({
+      answers: wire.list(
+        1,
+        wire.message<NumberedAnswer>({
+          number: wire.uint(1),
+          response: wire.optionalMessage(2),
+          failure: wire.nested(3, failureMessage),
+        }),
+      ),
+      end: wire.nested(2, failureMessage),
+    }),
+  },
+  getState: {
+    name: 'GetState',
+    request: wire.message(scoped),
+    response: wire.message({
+      state: wire.encodedMessage(1),
+      exists: wire.bool(2),
+      revision: wire.uint(3),
+    }),
+  },
+  /** `states` are State messages. */
+  listStates: {
+    name: 'ListStates',
+    request: wire.message({ ...scoped, afterRevision: wire.uint(3), limit: wire.uint(4) }),
+    response: wire.message<EncodedPage>({
+      states: wire.encodedMessages(1),
+      revision: wire.uint(2),
+      incarnation: wire.text(3),
+      more: wire.bool(4),
+    }),
+  },
+  /** The states in the response have no job id. */
+  getProgress: {
+    name: 'GetProgress',
+    request: wire.message(scoped),
+    response: wire.message<JobProgress>({
+      job: wire.required(1, jobMessage),
+      progress: wire.required(2, progressMessage),
+      lost: wire.list(3, leaseMessage),
+    }),
+  },
+  /** The response is a stream of frames: see frames.ts. */
+  subscribe: {
+    name: 'Subscribe',
+    request: wire.message<SubscribeRequest>({
+      ...scoped,
+      after: wire.optionalText(3),
+      includeLeases: wire.bool(4),
+      includeJob: wire.bool(5),
+      overflow: wire.word(6, overflows),
+      bufferEvents: wire.uint(7),
+      bufferBytes: wire.uint(8),
+    }),
+  },
+} as const;
+
+export function checkRequestBytes(name: string, { length }: Uint8Array): void {
+  const { value: bytesMax } = jobsLimits.requestBytesMax;
+  if (length <= bytesMax) return;
+  const message = `the ${name} request has ${length} bytes; at most ${bytesMax} are allowed. Send less at once.`;
+  throw limitExceeded('requestBytesMax', message);
 }
 
-/** Maximum size of an item's envelope, excluding its body. */
+/** Maximum size of an item's envelope in a SetStates message, excluding its body. */
 export const ENVELOPE_BYTES = 24;
 
 /** A write counts as at least this much: a server needs more memory for it than its bytes. */
@@ -292,29 +263,3 @@ export const WINDOW_BYTES_MIN = 128;
 export function windowBytesOf({ length }: Uint8Array): number {
   return Math.max(WINDOW_BYTES_MIN, length + ENVELOPE_BYTES);
 }
-
-const writeMessage = message<NumberedWrite>({
-  number: uint(1),
-  write: { ...optionalMessage(2), absent: () => new Uint8Array() },
-});
-
-const failureMessage = message<GrpcFailure>({
-  code: uint(1),
-  details: text(2),
-  metadata: textMap(3),
-});
-const answerMessage = message<NumberedAnswer>({
-  number: uint(1),
-  response: optionalMessage(2),
-  failure: nested(3, failureMessage),
-});
-
-/** A bidirectional stream. */
-export const setStates: Call<WritesMessage, AnswersMessage> = {
-  name: 'SetStates',
-  request: message<WritesMessage>({ writes: list(1, writeMessage) }),
-  response: message<AnswersMessage>({
-    answers: list(1, answerMessage),
-    end: nested(2, failureMessage),
-  }),
-};

@@ -1,7 +1,15 @@
 // Frames, the messages of a Subscribe stream. Changes are already encoded, when they are committed or read from disk; a
 // frame concatenates them, and subscribers that get the same events at the same time share it. Frames contain no
 // cursors: the reader builds them from the frame's base and the event's revision, marked as a replay until `synced`.
-import { WireReader, WireWriter } from '@syncline/kernel/wire';
+import {
+  bool,
+  type Message,
+  message,
+  requiredWord,
+  uint,
+  WireReader,
+  WireWriter,
+} from '@syncline/kernel/wire';
 import type { EncodedEvent } from '../engine/changes.js';
 import { formatCursor, type JobEvent } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
@@ -13,7 +21,6 @@ import {
   readStoredState,
   withPayload,
 } from './messages.js';
-import { bool, type Message, message, requiredWord, uint } from './proto-message.js';
 
 const INCARNATION = 1;
 const EVENTS = 2;
@@ -85,17 +92,16 @@ export class FrameReader {
   #body(reader: WireReader, kind: number, base: string): JobEvent {
     const cursorAt = (revision: number) => formatCursor(base, revision, this.#isReplaying);
     switch (kind) {
-      case NUMBERS.snapshot: {
+      case NUMBERS.snapshot:
+      case NUMBERS.change: {
         const state = withPayload(readStoredState(reader, this.#jobId), reader);
-        return { kind: 'snapshot', state, cursor: formatCursor(base, state.revision, true) };
+        const isReplay = kind === NUMBERS.snapshot;
+        const cursor = formatCursor(base, state.revision, isReplay);
+        return { kind: isReplay ? 'snapshot' : 'change', state, cursor };
       }
       case NUMBERS.synced: {
         const synced = MARKERS.synced.read(reader);
         return { kind: 'synced', ...synced, cursor: formatCursor(base, synced.revision) };
-      }
-      case NUMBERS.change: {
-        const state = withPayload(readStoredState(reader, this.#jobId), reader);
-        return { kind: 'change', state, cursor: formatCursor(base, state.revision) };
       }
       case NUMBERS.gap:
         return { kind: 'gap', ...MARKERS.gap.read(reader) };
@@ -170,57 +176,4 @@ function writeEvent(event: EncodedEvent): void {
     writer.end(inner);
   }
   writer.end(outer);
-}
-
-interface Made {
-  readonly events: readonly EncodedEvent[];
-  readonly frames: readonly Uint8Array[];
-}
-
-/**
- * Frames shared by subscribers of the same scope at the same position. They are looked up by their last event, then
- * compared event by event. Comparing references is enough, since all subscribers of a store share the change objects.
- */
-export class FrameCache {
-  /** Batches of different scopes may end with the same event but differ before it. */
-  readonly #byLast = new Map<EncodedEvent, Made[]>();
-  #bytes = 0;
-
-  get bytes(): number {
-    return this.#bytes;
-  }
-
-  /** The events as frames of bounded size, in order. They are shared and must not be modified. */
-  framesOf(events: readonly EncodedEvent[]): readonly Uint8Array[] {
-    const last = events.at(-1);
-    if (last?.kind !== 'change') return [...framesOf(events)]; // rarely shared
-    const there = this.#byLast.get(last);
-    const same = there?.find((made) => isSame(made.events, events));
-    if (same !== undefined) return same.frames;
-    const made = { events, frames: [...framesOf(events)] };
-    this.#keep(last, made);
-    return made.frames;
-  }
-
-  clear(): void {
-    this.#byLast.clear();
-    this.#bytes = 0;
-  }
-
-  #keep(last: EncodedEvent, made: Made): void {
-    const bytes = made.frames.reduce((sum, { length }) => sum + length, 0);
-    const { value: bytesMax } = jobsLimits.sharedFramesBytesMax;
-    if (this.#bytes + bytes > bytesMax) this.clear();
-    if (bytes > bytesMax) return;
-    this.#bytes += bytes;
-    const there = this.#byLast.get(last);
-    if (there === undefined) this.#byLast.set(last, [made]);
-    else there.push(made);
-  }
-}
-
-function isSame(some: readonly EncodedEvent[], others: readonly EncodedEvent[]): boolean {
-  if (some.length !== others.length) return false;
-  for (let at = 0; at < some.length; at += 1) if (some[at] !== others[at]) return false;
-  return true;
 }

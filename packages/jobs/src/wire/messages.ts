@@ -1,6 +1,6 @@
 // The wire messages for jobs, leases, scopes, states and progress.
 import type { Durability } from '@syncline/kernel';
-import type { WireReader, WireWriter } from '@syncline/kernel/wire';
+import * as wire from '@syncline/kernel/wire';
 import {
   type Counts,
   type JobInfo,
@@ -17,23 +17,6 @@ import {
   type TaskLease,
 } from '../job.js';
 import type { GapReason, History, Overflow } from '../job-store.js';
-import {
-  type Field,
-  list,
-  type Message,
-  mapped,
-  message,
-  nested,
-  optionalText,
-  optionalUint,
-  required,
-  requiredWord,
-  tenths,
-  text,
-  textMap,
-  texts,
-  uint,
-} from './proto-message.js';
 
 export const leaseStates: readonly LeaseState[] = ['held', 'released', 'lost'];
 export const leaseActions: readonly LeaseRequest['action'][] = ['claim', 'renew', 'release'];
@@ -57,12 +40,12 @@ export type StoredState = Omit<State, 'payload' | 'payloadIssues' | 'rawPayload'
   Readonly<{ payloadJson?: string }>;
 
 /** `read` leaves the job id empty, for the caller to fill in. */
-export const stateMessage: Message<StoredState> = {
+export const stateMessage: wire.Message<StoredState> = {
   write: writeState,
   read: (reader) => readStoredState(reader, ''),
 };
 
-function writeState(writer: WireWriter, state: StoredState): void {
+function writeState(writer: wire.WireWriter, state: StoredState): void {
   writer.uint(1, state.taskId);
   writer.text(2, state.tag);
   writer.sint(3, state.status);
@@ -76,7 +59,7 @@ function writeState(writer: WireWriter, state: StoredState): void {
   if (state.progress !== undefined) writer.presentDouble(11, state.progress);
 }
 
-export function readStoredState(reader: WireReader, jobId: string): StoredState {
+export function readStoredState(reader: wire.WireReader, jobId: string): StoredState {
   let taskId = 0;
   let tag = '';
   let status = 0;
@@ -120,7 +103,7 @@ export function readStoredState(reader: WireReader, jobId: string): StoredState 
 }
 
 /** Parses the payload. Pass `reader` for bytes from another process: it reports malformed ones. */
-export function withPayload(stored: StoredState, reader?: WireReader): State {
+export function withPayload(stored: StoredState, reader?: wire.WireReader): State {
   const { payloadJson, ...state } = stored;
   if (payloadJson === undefined) return state;
   const payload = parsePayload(payloadJson);
@@ -148,42 +131,45 @@ export function parsePayload(json: string): JsonObject | undefined {
   return isObject ? (value as JsonObject) : undefined;
 }
 
-export const jobMessage = message<JobInfo>({
-  jobId: text(1),
-  incarnation: text(2),
-  numTasks: uint(3),
-  expectedTags: texts(4),
-  labels: textMap(5),
-  createdAtMs: uint(6),
-  deletedAtMs: optionalUint(7),
-  revision: uint(8),
-  changedAtMs: uint(9),
+export const jobMessage = wire.message<JobInfo>({
+  jobId: wire.text(1),
+  incarnation: wire.text(2),
+  numTasks: wire.uint(3),
+  expectedTags: wire.texts(4),
+  labels: wire.textMap(5),
+  createdAtMs: wire.uint(6),
+  deletedAtMs: wire.optionalUint(7),
+  revision: wire.uint(8),
+  changedAtMs: wire.uint(9),
 });
 
-export const leaseMessage = message<TaskLease>({
-  taskId: uint(1),
-  epoch: uint(2),
-  state: requiredWord(3, leaseStates),
-  ttlMs: uint(4),
-  expiresAtMs: uint(5),
-  holder: text(6),
-  revision: uint(7),
+export const leaseMessage = wire.message<TaskLease>({
+  taskId: wire.uint(1),
+  epoch: wire.uint(2),
+  state: wire.requiredWord(3, leaseStates),
+  ttlMs: wire.uint(4),
+  expiresAtMs: wire.uint(5),
+  holder: wire.text(6),
+  revision: wire.uint(7),
 });
 
-const scopeMessage = message<Scope>({ taskId: optionalUint(1), tag: optionalText(2) });
+const scopeMessage = wire.message<Scope>({
+  taskId: wire.optionalUint(1),
+  tag: wire.optionalText(2),
+});
 
 /** If omitted, the whole job. */
-export function scope(number: number): Field<Scope> {
-  return { ...nested(number, scopeMessage), absent: () => ({}) };
+export function scope(number: number): wire.Field<Scope> {
+  return { ...wire.nested(number, scopeMessage), absent: () => ({}) };
 }
 
-const countsMessage: Message<Counts> = mapped(
-  message<Omit<Counts, 'total'>>({
-    notStarted: uint(1),
-    running: uint(2),
-    finished: uint(3),
-    warned: uint(4),
-    failed: uint(5),
+const countsMessage: wire.Message<Counts> = wire.mapped(
+  wire.message<Omit<Counts, 'total'>>({
+    notStarted: wire.uint(1),
+    running: wire.uint(2),
+    finished: wire.uint(3),
+    warned: wire.uint(4),
+    failed: wire.uint(5),
   }),
   (counts) => counts,
   (counts) => ({
@@ -192,27 +178,27 @@ const countsMessage: Message<Counts> = mapped(
   }),
 );
 
-const tagProgressMessage = message<TagProgress<StoredState>>({
-  tag: text(1),
-  cells: required(2, countsMessage),
-  lowest: required(3, stateMessage),
-  worst: required(4, stateMessage),
-  percent: tenths(5),
+const tagProgressMessage = wire.message<TagProgress<StoredState>>({
+  tag: wire.text(1),
+  cells: wire.required(2, countsMessage),
+  lowest: wire.required(3, stateMessage),
+  worst: wire.required(4, stateMessage),
+  percent: wire.tenths(5),
 });
 
-export const progressMessage = message<Progress<StoredState>>({
-  revision: uint(1),
-  cells: required(2, countsMessage),
-  lostTasks: uint(3),
-  lowest: required(4, stateMessage),
-  worst: required(5, stateMessage),
-  tags: list(6, tagProgressMessage),
-  percent: tenths(7),
+export const progressMessage = wire.message<Progress<StoredState>>({
+  revision: wire.uint(1),
+  cells: wire.required(2, countsMessage),
+  lostTasks: wire.uint(3),
+  lowest: wire.required(4, stateMessage),
+  worst: wire.required(5, stateMessage),
+  tags: wire.list(6, tagProgressMessage),
+  percent: wire.tenths(7),
 });
 
-export const summaryMessage = message<JobSummary>({
-  job: required(1, jobMessage),
-  cells: required(2, countsMessage),
-  lostTasks: uint(3),
-  percent: tenths(4),
+export const summaryMessage = wire.message<JobSummary>({
+  job: wire.required(1, jobMessage),
+  cells: wire.required(2, countsMessage),
+  lostTasks: wire.uint(3),
+  percent: wire.tenths(4),
 });

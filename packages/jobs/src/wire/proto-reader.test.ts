@@ -1,8 +1,8 @@
 // Bytes that no sender of the contract would produce: they are refused, and never become values that were not sent.
 import { SynclineError } from '@syncline/kernel';
+import { decode } from '@syncline/kernel/wire';
 import { expect, test } from 'vitest';
-import { setState } from './calls.js';
-import { decode } from './proto-message.js';
+import { jobCalls } from './calls.js';
 
 const JOB_ID = [0x0a, 1, 0x6a]; // field 1, one letter
 const EVENT_ID = [0x52, 1, 0x65]; // field 10, one letter
@@ -10,7 +10,7 @@ const STATUS = 6 << 3;
 
 function read(...bytes: readonly number[]) {
   const all = Uint8Array.from([...JOB_ID, ...bytes, ...EVENT_ID]);
-  return decode(setState.request, all, { name: 'SetStateRequest' });
+  return decode(jobCalls.setState.request, all, { name: 'SetStateRequest' });
 }
 
 function refusal(...bytes: readonly number[]) {

@@ -9,7 +9,7 @@ import type { Cursor, JobStore, StoreSubscribeOptions } from '@syncline/jobs';
 import { jobsLimits } from '@syncline/jobs';
 import {
   type EncodedEvent,
-  FrameCache,
+  framesOf,
   localStore,
   type SubscribeRequest,
 } from '@syncline/jobs/grpc';
@@ -196,6 +196,49 @@ export class FrameBeat {
     this.frames.clear();
     if (this.#waiting.length > 0) this.#setTimer();
   }
+}
+
+interface MadeFrames {
+  readonly events: readonly EncodedEvent[];
+  readonly frames: readonly Uint8Array[];
+}
+
+/**
+ * Frames shared by subscribers of the same scope at the same position. They are looked up by their last event, then
+ * compared event by event. Comparing references is enough, since all subscribers of a store share the change objects.
+ */
+class FrameCache {
+  /** Batches of different scopes may end with the same event but differ before it. */
+  readonly #byLast = new Map<EncodedEvent, MadeFrames[]>();
+  #bytes = 0;
+
+  /** The events as frames of bounded size, in order. They are shared and must not be modified. */
+  framesOf(events: readonly EncodedEvent[]): readonly Uint8Array[] {
+    const last = events.at(-1);
+    if (last?.kind !== 'change') return [...framesOf(events)]; // rarely shared
+    const there = this.#byLast.get(last) ?? [];
+    const same = there.find((made) => isSame(made.events, events));
+    if (same !== undefined) return same.frames;
+    const frames = [...framesOf(events)];
+    const bytes = frames.reduce((sum, { length }) => sum + length, 0);
+    const { value: bytesMax } = jobsLimits.sharedFramesBytesMax;
+    if (this.#bytes + bytes > bytesMax) this.clear();
+    if (bytes > bytesMax) return frames;
+    this.#bytes += bytes;
+    this.#byLast.set(last, [...(this.#byLast.get(last) ?? []), { events, frames }]);
+    return frames;
+  }
+
+  clear(): void {
+    this.#byLast.clear();
+    this.#bytes = 0;
+  }
+}
+
+function isSame(some: readonly EncodedEvent[], others: readonly EncodedEvent[]): boolean {
+  if (some.length !== others.length) return false;
+  for (let at = 0; at < some.length; at += 1) if (some[at] !== others[at]) return false;
+  return true;
 }
 
 /**

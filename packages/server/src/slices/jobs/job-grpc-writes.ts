@@ -11,19 +11,19 @@
 import { Metadata, type ServerDuplexStream } from '@grpc/grpc-js';
 import { jobsLimits } from '@syncline/jobs';
 import {
-  decode,
   type EncodedResult,
-  encode,
+  jobCalls,
   type NumberedAnswer,
   type NumberedWrite,
-  setState,
-  setStates,
   type WriteFields,
   windowBytesOf,
 } from '@syncline/jobs/grpc';
 import { type Clock, SynclineError } from '@syncline/kernel';
+import { decode, encode } from '@syncline/kernel/wire';
 import { grpcFailureOf } from '@syncline/protocol';
 import type { OpenStreams } from './job-grpc-stream.js';
+
+const { setState, setStates } = jobCalls;
 
 export type SetStatesCall = ServerDuplexStream<Uint8Array, Uint8Array>;
 

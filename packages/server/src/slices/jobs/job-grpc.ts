@@ -9,29 +9,19 @@ import type { MethodDefinition, ServerUnaryCall, sendUnaryData } from '@grpc/grp
 import { type CallOptions, type JobInfo, type JobStore, jobsLimits } from '@syncline/jobs';
 import {
   type Call,
+  checkRequestBytes,
+  checkTaskId,
   checkWireWrite,
-  createJob,
-  decode,
-  deleteJob,
-  encode,
   encodeState,
   type GlobalRequest,
-  getJob,
-  getProgress,
-  getState,
-  heartbeat,
-  listJobs,
-  listStates,
+  jobCalls,
   localStore,
-  markJobDeleted,
+  noSuchJob,
   SERVICE,
-  setState,
-  setStates,
-  subscribe,
-  updateJob,
   type WriteFields,
 } from '@syncline/jobs/grpc';
 import { type Clock, SynclineError } from '@syncline/kernel';
+import { decode, encode } from '@syncline/kernel/wire';
 import type { GrpcService } from '../../grpc/grpc-service.js';
 import { FrameBeat, OpenStreams, runSubscribeCall, type SubscribeCall } from './job-grpc-stream.js';
 import { runSetStatesCall, type SetStatesCall } from './job-grpc-writes.js';
@@ -86,46 +76,56 @@ export function jobGrpcService(deps: JobGrpcDeps): GrpcService {
       });
   }
 
-  const knownJob = async (jobId: string, call?: CallOptions): Promise<JobInfo> =>
-    (await store.getJob(jobId, call)) ?? refuseUnknown(jobId);
+  const knownJob = async (jobId: string, call?: CallOptions): Promise<JobInfo> => {
+    const job = await store.getJob(jobId, call);
+    if (job === undefined) throw noSuchJob(jobId);
+    return job;
+  };
+  /** For a global write of a task other than 0, which changes nothing. */
+  const unchangedJob = async ({ jobId, taskId }: GlobalRequest): Promise<JobInfo> => {
+    const job = await knownJob(jobId);
+    checkTaskId(taskId, job.numTasks);
+    return job;
+  };
   const write = async (request: WriteFields) => local.setEncoded(checkWireWrite(request));
 
-  answer(createJob, (spec) => store.createJob(spec));
-  answer(getJob, async ({ jobId }, call) => ({ job: await knownJob(jobId, call) }));
-  answer(listJobs, (query, call) => store.listJobs(query, call));
-  answer(updateJob, async (request) => {
-    const { jobId, patch } = request;
+  answer(jobCalls.createJob, (spec) => store.createJob(spec));
+  answer(jobCalls.getJob, async ({ jobId }, call) => ({ job: await knownJob(jobId, call) }));
+  answer(jobCalls.listJobs, (query, call) => store.listJobs(query, call));
+  answer(jobCalls.updateJob, async (request) => {
+    const { jobId, setLabels, labels, setExpectedTags, expectedTags } = request;
+    const patch = { ...(setLabels && { labels }), ...(setExpectedTags && { expectedTags }) };
     if (isFromTaskZero(request))
       return { applied: true, job: await store.updateJob(jobId, patch, request) };
-    return { applied: false, job: checkTask(await knownJob(jobId), request) };
+    return { applied: false, job: await unchangedJob(request) };
   });
-  answer(markJobDeleted, async (request) => {
+  answer(jobCalls.markJobDeleted, async (request) => {
     const { jobId } = request;
     const applied = isFromTaskZero(request);
-    const job = applied
-      ? await store.markJobDeleted(jobId, request)
-      : checkTask(await knownJob(jobId), request);
+    const job = applied ? await store.markJobDeleted(jobId, request) : await unchangedJob(request);
     return { applied, revision: job.revision, job };
   });
-  answer(deleteJob, async (request) => {
+  answer(jobCalls.deleteJob, async (request) => {
     const { jobId } = request;
     if (!isFromTaskZero(request))
-      return { applied: false, revision: checkTask(await knownJob(jobId), request).revision };
+      return { applied: false, revision: (await unchangedJob(request)).revision };
     const revision = await lastRevision(store, jobId);
-    if (!(await store.deleteJob(jobId, request))) refuseUnknown(jobId);
+    if (!(await store.deleteJob(jobId, request))) throw noSuchJob(jobId);
     return { applied: true, revision };
   });
-  answer(heartbeat, async (request) => ({ lease: await store.lease(request) }));
-  answer(setState, write);
-  answer(getState, async ({ jobId, scope }, { signal }) => {
+  answer(jobCalls.heartbeat, async (request) => ({ lease: await store.lease(request) }));
+  answer(jobCalls.setState, write);
+  answer(jobCalls.getState, async ({ jobId, scope }, { signal }) => {
     const { lowest, revision } = (await local.progress(jobId, scope, signal)).progress;
     return { state: encodeState(lowest), exists: lowest.version > 0, revision };
   });
-  answer(listStates, ({ jobId, scope, afterRevision, limit: wanted }, { signal }) => {
+  answer(jobCalls.listStates, ({ jobId, scope, afterRevision, limit: wanted }, { signal }) => {
     const limit = wanted === 0 ? jobsLimits.listStatesMax.value : wanted;
     return local.listEncoded(jobId, scope, { afterRevision, limit }, signal);
   });
-  answer(getProgress, ({ jobId, scope }, { signal }) => local.progress(jobId, scope, signal));
+  answer(jobCalls.getProgress, ({ jobId, scope }, { signal }) =>
+    local.progress(jobId, scope, signal),
+  );
 
   const streams = new OpenStreams(deps);
   const writeDeps = {
@@ -133,23 +133,26 @@ export function jobGrpcService(deps: JobGrpcDeps): GrpcService {
     streams,
     countByPeer: new Map<string, number>(),
     failureOf: (thrown: unknown) => failureOf(thrown, deps),
-    parse: (bytes: Uint8Array) => parseRequest(setState, bytes),
+    parse: (bytes: Uint8Array) => parseRequest(jobCalls.setState, bytes),
     setState: write,
   };
-  definition[setStates.name] = methodOf(setStates.name, {
+  definition[jobCalls.setStates.name] = methodOf(jobCalls.setStates.name, {
     requestStream: true,
     responseStream: true,
   });
-  implementation[setStates.name] = (call: SetStatesCall) => runSetStatesCall(writeDeps, call);
+  implementation[jobCalls.setStates.name] = (call: SetStatesCall) =>
+    runSetStatesCall(writeDeps, call);
 
   const streamDeps = { ...deps, beat: new FrameBeat(deps), streams };
-  definition[subscribe.name] = methodOf(subscribe.name, { responseStream: true });
-  implementation[subscribe.name] = (call: SubscribeCall) =>
-    told(async () => runSubscribeCall(streamDeps, call, parseRequest(subscribe, call.request)));
+  definition[jobCalls.subscribe.name] = methodOf(jobCalls.subscribe.name, { responseStream: true });
+  implementation[jobCalls.subscribe.name] = (call: SubscribeCall) =>
+    told(async () =>
+      runSubscribeCall(streamDeps, call, parseRequest(jobCalls.subscribe, call.request)),
+    );
   const answerBytesMax = {
-    [listJobs.name]: jobsLimits.listJobsBytesMax.value,
-    [listStates.name]: jobsLimits.listStatesBytesMax.value,
-    [getProgress.name]: jobsLimits.progressBytesMax.value,
+    [jobCalls.listJobs.name]: jobsLimits.listJobsBytesMax.value,
+    [jobCalls.listStates.name]: jobsLimits.listStatesBytesMax.value,
+    [jobCalls.getProgress.name]: jobsLimits.progressBytesMax.value,
   };
   const fileDescriptors = async () =>
     (await import('@syncline/protocol/jobs')).jobsFileDescriptors();
@@ -181,13 +184,7 @@ function parseRequest<Request>(
   { name, request }: Pick<Call<Request, never>, 'name' | 'request'>,
   bytes: Uint8Array,
 ): Request {
-  const { value: bytesMax } = jobsLimits.requestBytesMax;
-  if (bytes.length > bytesMax)
-    throw new SynclineError(
-      'limit-exceeded',
-      `the ${name} request has ${bytes.length} bytes; at most ${bytesMax} are allowed. Send less at once.`,
-      { details: { limit: 'requestBytesMax' } },
-    );
+  checkRequestBytes(name, bytes);
   return decode(request, bytes, { name: `${name}Request` });
 }
 
@@ -201,19 +198,6 @@ function failureOf(thrown: unknown, { limitReached }: JobGrpcDeps): unknown {
   return new SynclineError('unavailable', 'the server is stopping', { outcome, cause: thrown });
 }
 
-function refuseUnknown(jobId: string): never {
-  throw new SynclineError('not-found', `there is no job ${jobId}`, { details: { jobId } });
-}
-
 function isFromTaskZero({ taskId = 0 }: Pick<GlobalRequest, 'taskId'>): boolean {
   return taskId === 0;
-}
-
-function checkTask(job: JobInfo, { taskId = 0 }: Pick<GlobalRequest, 'taskId'>): JobInfo {
-  if (taskId < job.numTasks) return job;
-  throw new SynclineError(
-    'invalid-argument',
-    `taskId is ${taskId}; expected a task of job ${job.jobId}, 0 to ${job.numTasks - 1}`,
-    { details: { field: 'taskId' } },
-  );
 }

@@ -1,7 +1,8 @@
 // A client that subscribes and does not read: it costs the server a frame, and nothing waits for it.
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2';
 import { createMemoryJobStore, type JobStore, jobsLimits } from '@syncline/jobs';
-import { encode, SERVICE, subscribe } from '@syncline/jobs/grpc';
+import { jobCalls, SERVICE } from '@syncline/jobs/grpc';
+import { encode } from '@syncline/kernel/wire';
 import { type FaultProxy, startFaultProxy } from '@syncline/testkit';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import {
@@ -73,7 +74,7 @@ function subscribeUnread(): ClientHttp2Stream {
     'content-type': 'application/grpc',
     te: 'trailers',
   });
-  const bytes = encode(subscribe.request, request);
+  const bytes = encode(jobCalls.subscribe.request, request);
   const head = Buffer.alloc(5);
   head.writeUInt32BE(bytes.length, 1);
   call.end(Buffer.concat([head, bytes]));

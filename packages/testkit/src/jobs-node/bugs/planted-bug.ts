@@ -79,7 +79,7 @@ export const SOURCE_EDITS = {
       file: 'manager/open-manager',
       find: 'store.setState(write, { ...options, observer })',
       replace:
-        "store.setState({ ...write, eventId: Buffer.from(this.#access.random.bytes(16)).toString('hex') }, { ...options, observer })",
+        "store.setState({ ...write, eventId: Buffer.from(this.session.deps.random.bytes(16)).toString('hex') }, { ...options, observer })",
     },
   ],
   /** The record of a key's latest state is removed from the log. */

@@ -307,10 +307,16 @@ function resetWhenDestroyed(transport: Socket): void {
   };
 }
 
-interface WriteRequest {
-  oncomplete?: (status: number) => void;
-  buffer?: Uint8Array;
+declare global {
+  // biome-ignore lint/style/noNamespace: the only way to declare what the types of Node leave out
+  namespace NodeJS {
+    interface Process {
+      binding?(name: string): { readonly WriteWrap?: new () => object };
+    }
+  }
 }
+
+type WriteRequest = { oncomplete?: (status: number) => void; buffer?: Uint8Array };
 
 interface TcpHandle {
   /** 0, or the number of an error. What the system does not accept at once is sent later; then the request completes. */
@@ -336,8 +342,7 @@ class DirectWrites {
     const { _handle: handle } = socket as { _handle?: TcpHandle | null };
     if (socket !== transport || handle?.writeBuffer === undefined) return;
     this.#handle = handle;
-    const { binding } = process as { binding?: (name: string) => { WriteWrap?: new () => object } };
-    this.#Request = binding?.('stream_wrap').WriteWrap;
+    this.#Request = process.binding?.('stream_wrap').WriteWrap;
   }
 
   /** Only while the stream has nothing to send. False: nothing was sent, and the stream finds out why. */
@@ -359,15 +364,10 @@ class DirectWrites {
   }
 }
 
-interface AcceptedSocket {
-  _handle?: object | null;
-  _server?: Server | null;
-}
+type AcceptedSocket = { _handle?: object | null; _server?: Server | null };
 
 /** Where the bytes of one socket arrive. They are only valid during the call. */
-interface SharedReads {
-  arrive?: (chunk: Uint8Array) => void;
-}
+type SharedReads = { arrive?: (chunk: Uint8Array) => void };
 
 /**
  * Lets an accepted socket read into a buffer that is shared with others. Node allocates 64 KiB for each read and

@@ -1,11 +1,11 @@
 // What the log of a real LevelDB ends with, at every position in its blocks of 32 KiB.
-import { mkdtemp, readdir, rm, stat, truncate } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { silentLogger } from '../logger.js';
 import { createSystemClock } from '../system-clock.js';
-import { isAtEndOfLog } from './level-log.js';
+import { findDamage, isAtEndOfLog, warnOfDamagedLogs } from './level-log.js';
 import { openLevelStorage } from './level-storage.js';
 import { StorageBatch } from './storage-batch.js';
 
@@ -41,4 +41,45 @@ it('K17 a batch that is written is at the end of the log; the one before it, and
   const path = join(directory, log ?? '');
   await truncate(path, (await stat(path)).size - 1);
   expect(await isAtEndOfLog(directory, groupOf(before as StorageBatch))).toBe(false);
+});
+
+async function writeLog(): Promise<{
+  readonly path: string;
+  readonly log: Buffer;
+  readonly last: number;
+}> {
+  const storage = await openLevelStorage(deps, { directory });
+  let last = 0;
+  const path = async () =>
+    join(directory, (await readdir(directory)).find((name) => name.endsWith('.log')) ?? '');
+  for (let number = 1; number <= 60; number += 1) {
+    last = (await stat(await path())).size;
+    await storage.write(batchOf(number, 40 * number), { durability: 'synced' });
+  }
+  await storage.close();
+  return { path: await path(), log: await readFile(await path()), last };
+}
+
+it('K18 any flipped byte before the last record of a log is noticed; a torn end is not damage', async () => {
+  const { log, last } = await writeLog();
+  expect(findDamage(log)).toBeUndefined();
+  for (let at = 0; at < last; at += 97) {
+    const damaged = Buffer.from(log);
+    damaged[at] = (damaged[at] ?? 0) ^ 0x10;
+    expect(findDamage(damaged), `byte ${at}`).toBeLessThanOrEqual(at);
+  }
+  for (let length = last; length < log.length; length += 11)
+    expect(findDamage(log.subarray(0, length)), `${length} bytes`).toBeUndefined();
+});
+
+it('K18 an opening logs which log is damaged, and where', async () => {
+  const { path, log } = await writeLog();
+  log[100] = (log[100] ?? 0) ^ 1;
+  await writeFile(path, log);
+  const lines: unknown[] = [];
+  const logger = { ...silentLogger, error: (...line: unknown[]) => void lines.push(line) };
+  await warnOfDamagedLogs(logger, directory);
+  expect(lines).toEqual([
+    [expect.stringContaining('damaged'), expect.objectContaining({ directory })],
+  ]);
 });

@@ -13,7 +13,7 @@ import type { Logger } from '../logger.js';
 import { type DirectoryHold, holdDirectory } from './directory-hold.js';
 import { closedStore, LevelHandle } from './level-handle.js';
 import { LevelLife } from './level-life.js';
-import { isAtEndOfLog } from './level-log.js';
+import { isAtEndOfLog, warnOfDamagedLogs } from './level-log.js';
 import { measureRoom, provideRoom, removeProbe } from './level-room.js';
 import type {
   Durability,
@@ -46,6 +46,7 @@ export async function openLevelStorage(
   const directory = resolve(options.directory);
   const openHandle = async () => {
     await removeProbe(directory);
+    await warnOfDamagedLogs(deps.logger, directory);
     return LevelHandle.open(deps, directory);
   };
   const hold = await holdDirectory(deps.clock, directory, openHandle);

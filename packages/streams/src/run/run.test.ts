@@ -173,7 +173,7 @@ test('options that cannot work are refused before anything is opened', async () 
   ];
   await runInSimulation(1, async (ports) => {
     for (const [options, message] of wrong) {
-      const refused = startSim(counting({ a: clicks(1) }), ports, options as StartOptions);
+      const refused = startSim(counting({ a: clicks(1) }), ports, options);
       await expect(refused).rejects.toThrow(message);
     }
     expect(await ports.files.list('')).toEqual([]);

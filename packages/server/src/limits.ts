@@ -56,7 +56,7 @@ export const serverLimits = defineLimits({
   httpBodyBytesMax: {
     value: 256 * 1024,
     unit: 'bytes',
-    why: 'Request body. The longest legitimate one has a payload of 64 KiB, with \\u escapes for all its characters. Larger ones are refused with 413; the connection is closed if the client keeps sending this much more.',
+    why: 'Request body. The longest legitimate one has a payload of 64 KiB, with \\u escapes for all characters outside ASCII. Larger ones are refused with 413; the connection is closed if the client keeps sending this much more.',
   },
   httpBodyDepthMax: {
     value: 32,

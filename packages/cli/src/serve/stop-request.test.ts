@@ -34,9 +34,10 @@ test('the first signal requests a stop, the second forces it with a non-zero exi
 
 test('when the parent exits or the terminal closes, a stop is requested but never forced', async () => {
   const { exits, request, send } = fakeWorld();
-  send('SIGHUP');
-  send('SIGHUP');
   send('disconnect');
-  expect(await request).toEqual({ event: 'SIGHUP' });
+  send('SIGHUP');
+  send('SIGHUP');
+  send('SIGTERM');
+  expect(await request).toEqual({ event: 'disconnect' });
   expect(exits).toEqual([]);
 });

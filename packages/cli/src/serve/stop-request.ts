@@ -11,15 +11,16 @@ export function listenForStop(
   beforeForcedEnd: () => void = () => {},
 ): Promise<StopRequest> {
   return new Promise((resolve) => {
-    let isStopping = false;
+    let last: StopEvent | undefined;
     world.onStopEvent((event) => {
-      // A closed terminal may send SIGHUP several times: from the system and from the shell.
-      if (isStopping && event !== 'disconnect' && event !== 'SIGHUP') {
+      // A closed terminal may send SIGHUP several times, and a session that ends sends SIGTERM with it.
+      const isRepeated = last !== undefined && last !== 'SIGHUP';
+      if (isRepeated && event !== 'disconnect' && event !== 'SIGHUP') {
         say(world, `syncline: ${event} again: stopped without waiting for requests in flight.`);
         beforeForcedEnd();
         world.exitNow(1);
       }
-      isStopping = true;
+      last = event;
       resolve({ event });
     });
   });

@@ -20,8 +20,8 @@ export type RedisSource =
     };
 
 /**
- * Short: clients and services that wait for Redis add up to 2 s of their own backoff, and all must be back
- * within 2.5 s.
+ * Short: clients and services that wait for Redis add up to 2 s of their own backoff, and should be back within
+ * 2.5 s.
  */
 const RECONNECT = { initialMs: 50, maxMs: 250 } as const;
 const RECONNECT_MS_MIN = 20;

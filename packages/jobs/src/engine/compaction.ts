@@ -55,7 +55,7 @@ export class Compaction {
 
   async #run(job: JobMirror, changesMin: number): Promise<void> {
     try {
-      while (this.#isDue(job, changesMin)) await this.#step(job);
+      while (this.#isDue(job, changesMin) && (await this.#step(job)));
     } catch (thrown) {
       // A later commit triggers it again; until then the store keeps more than necessary.
       const { code } = SynclineError.from(thrown, 'storage-failed');
@@ -65,10 +65,13 @@ export class Compaction {
     }
   }
 
-  async #step(job: JobMirror): Promise<void> {
+  /** False when the job is no longer in memory. */
+  async #step(job: JobMirror): Promise<boolean> {
     const { compactedTo, candidates } = await this.#read(job);
+    let isCurrent = false;
     const decide = (batch: CommitBatch, staged: StagedJob | undefined) => {
-      if (staged?.job !== job) return; // deleted in the meantime
+      isCurrent = staged?.job === job;
+      if (!staged || !isCurrent) return; // deleted or evicted in the meantime
       for (const change of candidates) {
         // In a shared store, another process may have compacted further since the read.
         if (change.revision > staged.head.compactedTo && isReplaced(staged, change))
@@ -79,6 +82,7 @@ export class Compaction {
     };
     const bytes = candidates.length * REMOVAL_BYTES;
     await this.#deps.commits.run(job.row.jobId, decide, { bytes, isOwn: true });
+    return isCurrent;
   }
 
   /** A change that cannot be read is kept. */

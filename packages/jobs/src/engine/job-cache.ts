@@ -136,8 +136,10 @@ export class JobCache {
   publish({ row: { jobId }, head, isDeleted }: JobMirror, changes: readonly StoredChange[]): void {
     const followed = this.feeds.get(jobId);
     if (!followed) return;
-    followed.revision = head.revision;
-    if (changes.length > 0) followed.feed.publishStored(changes);
+    // A read may have loaded the job from a shared store, changes included, before its own commit was answered.
+    const fresh = changes.filter(({ revision }) => revision > followed.revision);
+    followed.revision = Math.max(followed.revision, head.revision);
+    if (fresh.length > 0) followed.feed.publishStored(fresh);
     if (isDeleted) this.endFeed(jobId, 'deleted');
   }
 

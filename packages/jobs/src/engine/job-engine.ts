@@ -232,8 +232,8 @@ export class JobEngine implements LocalEngine, AdapterHost {
       for (const jobId of this.#jobs.feeds.keys())
         if (!this.#jobs.isFollowed(jobId)) this.#jobs.endFeed(jobId, 'unused');
       for (const job of this.#jobs.values()) {
+        this.#compaction.consider(job, 1); // first: `changed` may evict a job that has nothing to do
         this.#jobs.changed(job);
-        this.#compaction.consider(job, 1);
       }
       this.#planSweep();
     };

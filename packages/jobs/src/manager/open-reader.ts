@@ -103,7 +103,9 @@ export class OpenReader implements AsyncDisposable {
 
   async close(): Promise<void> {
     this.session.beginClosing();
-    await Promise.all([...this.#subscriptions].map((open) => open[Symbol.asyncDispose]()));
+    const open = [...this.#subscriptions];
+    const ends = await Promise.allSettled(open.map((each) => each[Symbol.asyncDispose]()));
+    for (const end of ends) if (end.status === 'rejected') throw end.reason;
   }
 
   [Symbol.asyncDispose](): Promise<void> {

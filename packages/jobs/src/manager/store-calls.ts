@@ -121,7 +121,7 @@ export class OpenCall implements Disposable {
         isUnknown ||= thrown.outcome === 'unknown';
         const last = isUnknown ? withOutcome(thrown, 'unknown') : thrown;
         const isOver = this.#reason !== undefined || !thrown.retryable;
-        if (!isOver) this.#deps.outage.note(thrown);
+        if (!isOver || thrown.code === 'timeout') this.#deps.outage.note(thrown);
         if (isOver || !(await this.#pause(attempt))) throw this.#explain(last, attempt + 1);
       }
     }

@@ -108,7 +108,8 @@ export class TaskClaim {
   #noteFailure(thrown: unknown): void {
     const error = thrown instanceof SynclineError ? thrown : undefined;
     if (error?.code === 'fenced') this.#isStopped = true;
-    if (this.#isStopped || this.#isFailing || error?.retryable) return;
+    const isOutage = error?.code === 'unavailable' || error?.code === 'timeout';
+    if (this.#isStopped || this.#isFailing || isOutage) return;
     this.#isFailing = true;
     const fields = { error: error?.code ?? String(thrown) };
     this.#session.deps.logger.warn('🟡 the lease could not be renewed', fields);

@@ -3,8 +3,8 @@
 // Reading runs a little ahead of the reader (`readAheadBytes`), and not further: it costs bounded
 // memory, and a connection that is not being read still notices that its peer is gone.
 // Accepted TCP sockets read into one buffer (see `shareReads`); what its reader does not take immediately is
-// copied. The first write in a turn is sent immediately (see `DirectWrites`): it is usually the only one, and delaying
-// it would cost more than it saves. Later ones are sent together, which saves a system call for each.
+// copied. The first write in a turn of the event loop is sent immediately: it is usually the only one, and
+// delaying it would cost more than it saves. Later ones are sent together, which saves a system call for each.
 //
 // K63  Not pulling stops the peer; at most about `readAheadBytes` are held for the reader.
 // K64  `closed` settles once, after every byte in order, and nothing here throws unhandled.
@@ -47,12 +47,11 @@ export class SocketConnection implements Connection {
   readonly #options: SocketConnectionOptions;
   readonly #drainWaiters = new DrainWaiters();
   /** Bounded by pausing the socket. */
-  readonly #arrivals = new Arrivals(() => this.#readOn());
+  readonly #arrivals = new Arrivals({ taken: () => this.#readOn() });
   #failure: SynclineError | undefined;
-  readonly #direct: DirectWrites;
-  /** Something was written since other callbacks last ran. */
-  #hasWritten = false;
   #isCorked = false;
+  /** Node reports a write at the end of the turn, or later. */
+  #writesInFlight = 0;
 
   constructor(deps: SocketConnectionDeps, options: SocketConnectionOptions) {
     const { socket } = deps;
@@ -62,17 +61,11 @@ export class SocketConnection implements Connection {
     this.#socket = socket;
     this.#transport = deps.transport;
     this.#options = options;
-    this.#direct = new DirectWrites(deps, (status) =>
-      status === 0 ? this.#sent() : this.destroy(connectionError(this.remote)),
-    );
     deps.transport.on('error', (error) => this.#fail(error));
     socket.on('error', (error) => this.#fail(error));
-    if (deps.reads === undefined) {
+    if (deps.reads === undefined)
       socket.on('data', (chunk: Uint8Array) => this.#arrive(chunk, false));
-    } else {
-      deps.reads.arrive = (chunk) => this.#arrive(chunk, true);
-      socket.resume();
-    }
+    else deps.reads.start((chunk) => this.#arrive(chunk, true));
     socket.on('end', () => this.#arrivals.close());
     this.closed = new Promise((resolve) => {
       socket.on('close', () => resolve(this.#finish()));
@@ -84,19 +77,17 @@ export class SocketConnection implements Connection {
   }
 
   get unsentBytes(): number {
-    return this.#isGone() ? 0 : this.#socket.writableLength + this.#direct.unsentBytes;
+    return this.#isGone() ? 0 : this.#socket.writableLength;
   }
 
   write(chunk: Uint8Array): boolean {
     if (this.#isGone() || this.#socket.writableEnded) return false;
-    if (!this.#hasWritten) {
-      this.#hasWritten = true;
-      process.nextTick(this.#endWrites);
-      if (this.#socket.writableLength === 0 && this.#direct.write(chunk)) return this.#isDrained();
-    } else if (!this.#isCorked) {
+    if (this.#writesInFlight > 0 && !this.#isCorked) {
       this.#isCorked = true;
       this.#socket.cork();
+      process.nextTick(this.#uncork);
     }
+    this.#writesInFlight += 1;
     this.#socket.write(chunk, this.#sent);
     return this.#isDrained();
   }
@@ -121,7 +112,7 @@ export class SocketConnection implements Connection {
     // Everything was passed to the system, and a reset would make it drop what a slow peer has not read yet. Also,
     // while the last packet is in flight libuv refuses to reset a socket, and does not close it either.
     const { writableEnded, writableLength } = this.#socket;
-    const isHandedOver = writableEnded && writableLength + this.#direct.unsentBytes === 0;
+    const isHandedOver = writableEnded && writableLength === 0;
     if (!isHandedOver) resetWhenDestroyed(this.#transport);
     this.#socket.destroy();
   }
@@ -153,14 +144,13 @@ export class SocketConnection implements Connection {
     return !this.#isGone() && this.unsentBytes <= this.#options.highWaterBytes;
   }
 
-  readonly #endWrites = (): void => {
-    this.#hasWritten = false;
-    if (!this.#isCorked) return;
+  readonly #uncork = (): void => {
     this.#isCorked = false;
     this.#socket.uncork();
   };
 
   readonly #sent = (error?: Error | null): void => {
+    this.#writesInFlight -= 1;
     if (!error && this.#isDrained()) this.#drainWaiters.settle();
   };
 
@@ -183,13 +173,18 @@ export class SocketConnection implements Connection {
   }
 }
 
+export interface ArrivalsDeps {
+  /** Called for each chunk that the reader has taken: there is room for that many bytes again. */
+  taken(chunk: Uint8Array): void;
+}
+
 /**
  * Chunks that have arrived for the one reader of a connection, which pulls them or receives them by plain calls.
  * Calls save two promises and an iterator per chunk, most of the cost of a small request; chunks are queued only
  * while that reader asks to wait. The simulated network uses it as well.
  */
 export class Arrivals {
-  readonly #taken: (chunk: Uint8Array) => void;
+  readonly #deps: ArrivalsDeps;
   /** Bounded by its producer, since what has arrived can no longer be refused. */
   readonly #queue = new BoundedQueue<Uint8Array>({
     itemsMax: Number.POSITIVE_INFINITY,
@@ -200,9 +195,8 @@ export class Arrivals {
   #isWaiting = false;
   #isOver = false;
 
-  /** `taken` is called for each chunk that the reader has taken: there is room for that many bytes again. */
-  constructor(taken: (chunk: Uint8Array) => void) {
-    this.#taken = taken;
+  constructor(deps: ArrivalsDeps) {
+    this.#deps = deps;
   }
 
   /** Chunks that wait for the reader. */
@@ -261,7 +255,7 @@ export class Arrivals {
 
   async *#chunks(): AsyncGenerator<Uint8Array> {
     for (let next = await this.#queue.take(); next; next = await this.#queue.take()) {
-      this.#taken(next.item);
+      this.#deps.taken(next.item);
       yield next.item;
     }
   }
@@ -282,7 +276,7 @@ export class Arrivals {
   }
 
   #hand(reader: ChunkReader, chunk: Uint8Array): void {
-    this.#taken(chunk);
+    this.#deps.taken(chunk);
     const room = reader.take(chunk);
     if (room === undefined) return;
     this.#isWaiting = true;
@@ -307,67 +301,39 @@ function resetWhenDestroyed(transport: Socket): void {
   };
 }
 
-declare global {
-  // biome-ignore lint/style/noNamespace: the only way to declare what the types of Node leave out
-  namespace NodeJS {
-    interface Process {
-      binding?(name: string): { readonly WriteWrap?: new () => object };
-    }
-  }
+interface AcceptedSocket {
+  _handle?: object | null;
+  _server?: Server | null;
 }
 
-type WriteRequest = { oncomplete?: (status: number) => void; buffer?: Uint8Array };
+/** The bytes of one socket, which are only valid during the call of `arrive`. */
+class SharedReads {
+  readonly #socket: Socket;
+  #arrive: ((chunk: Uint8Array) => void) | undefined;
 
-interface TcpHandle {
-  /** 0, or the number of an error. What the system does not accept at once is sent later; then the request completes. */
-  writeBuffer(request: WriteRequest, chunk: Uint8Array): number;
-  /** Bytes that are sent later. */
-  readonly writeQueueSize: number;
-}
-
-/**
- * Writes to a TCP socket past its stream, whose work on a small reply costs a third of the system call. All of this is
- * undocumented; where it is missing, and for TLS, everything goes through the stream.
- */
-class DirectWrites {
-  /** What the system has not accepted of the last write. Until then the stream takes what follows. */
-  unsentBytes = 0;
-  readonly #handle: TcpHandle | undefined;
-  readonly #Request: (new () => WriteRequest) | undefined;
-  readonly #done: (status: number) => void;
-  #request: WriteRequest | undefined;
-
-  constructor({ socket, transport }: SocketConnectionDeps, done: (status: number) => void) {
-    this.#done = done;
-    const { _handle: handle } = socket as { _handle?: TcpHandle | null };
-    if (socket !== transport || handle?.writeBuffer === undefined) return;
-    this.#handle = handle;
-    this.#Request = process.binding?.('stream_wrap').WriteWrap;
-  }
-
-  /** Only while the stream has nothing to send. False: nothing was sent, and the stream finds out why. */
-  write(chunk: Uint8Array): boolean {
-    const handle = this.#handle;
-    if (handle === undefined || this.#Request === undefined || this.unsentBytes > 0) return false;
-    this.#request ??= new this.#Request();
-    const request = this.#request;
-    if (handle.writeBuffer(request, chunk) !== 0) return false;
-    this.unsentBytes = handle.writeQueueSize;
-    if (this.unsentBytes === 0) return true;
-    this.#request = undefined;
-    request.buffer = chunk; // must not be collected before all of it is sent
-    request.oncomplete = (status) => {
-      this.unsentBytes = 0;
-      this.#done(status);
+  constructor(accepted: AcceptedSocket, server: Server, buffer: Uint8Array) {
+    const callback = (bytesCount: number): boolean => {
+      this.#arrive?.(buffer.subarray(0, bytesCount));
+      return true;
     };
-    return true;
+    const onread = { buffer, callback };
+    const options = { handle: accepted._handle, allowHalfOpen: true, pauseOnCreate: true, onread };
+    this.#socket = new Socket(options);
+    accepted._handle = null;
+    // The server counts its connections by it.
+    (this.#socket as AcceptedSocket)._server = server;
+    accepted._server = null;
+  }
+
+  get socket(): Socket {
+    return this.#socket;
+  }
+
+  start(arrive: (chunk: Uint8Array) => void): void {
+    this.#arrive = arrive;
+    this.#socket.resume();
   }
 }
-
-type AcceptedSocket = { _handle?: object | null; _server?: Server | null };
-
-/** Where the bytes of one socket arrive. They are only valid during the call. */
-type SharedReads = { arrive?: (chunk: Uint8Array) => void };
 
 /**
  * Lets an accepted socket read into a buffer that is shared with others. Node allocates 64 KiB for each read and
@@ -380,21 +346,12 @@ export function shareReads(
   accepted: Socket,
   server: Server,
   buffer: Uint8Array,
-): Pick<SocketConnectionDeps, 'socket' | 'reads'> {
-  const { _handle: handle, _server: owner } = accepted as AcceptedSocket;
-  if (!handle || owner !== server) {
+): { readonly socket: Socket; readonly reads: SharedReads | undefined } {
+  const inner = accepted as AcceptedSocket;
+  if (!inner._handle || inner._server !== server) {
     accepted.resume();
-    return { socket: accepted };
+    return { socket: accepted, reads: undefined };
   }
-  const reads: SharedReads = {};
-  const callback = (bytesCount: number): boolean => {
-    reads.arrive?.(buffer.subarray(0, bytesCount));
-    return true;
-  };
-  const onread = { buffer, callback };
-  const options = { handle, allowHalfOpen: true, pauseOnCreate: true, onread };
-  const socket = new Socket(options);
-  Object.assign(socket, { _server: server }); // the server counts its connections by it
-  Object.assign(accepted, { _handle: null, _server: null });
-  return { socket, reads };
+  const reads = new SharedReads(inner, server, buffer);
+  return { socket: reads.socket, reads };
 }

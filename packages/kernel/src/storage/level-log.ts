@@ -79,6 +79,7 @@ export function findDamage(log: Buffer): number | undefined {
 
 function hasRecordAfter(log: Buffer, damaged: number): boolean {
   for (let at = damaged + 1; at < log.length; at += 1) {
+    if (BLOCK_BYTES - (at % BLOCK_BYTES) < HEADER_BYTES) continue; // padding, or the end of the damaged record
     const type = log[at + 6] ?? 0;
     if (type >= FULL && type <= LAST && endOfRecord(log, at) !== undefined) return true;
   }

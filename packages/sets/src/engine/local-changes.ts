@@ -132,6 +132,7 @@ export abstract class LocalChanges {
 
   /** Inside an operation of the caller, the caller abandons it. */
   #giveUp(set: SetEntry | undefined): void {
+    this.state.endFetch(); // what was fetched is for the members of this command
     this.#operation.giveUp();
     if (set !== undefined) this.state.sets.forgetIfUnused(set);
   }

@@ -179,6 +179,7 @@ export class MemoryCapture<V, Ver, Result> {
     let isRemoved: boolean;
     if (table.generations[slot] === generation) {
       const entry = this.#keptBySlot[slot] as number;
+      if (entry === 0) return false; // it was removed before the capture, and has come back since
       const { buffer } = this.#keptIn[entry] as ByteWriter;
       const start = this.#keptStarts[entry] as number;
       isRemoved = buffer[start] === REMOVED;

@@ -277,6 +277,7 @@ export class MemoryCells<V, Ver> implements Cells<V, Ver, number> {
 
   async restore(bytes: Uint8Array): Promise<void> {
     this.#assertWritable();
+    assert(this.#options.isTracked !== true, 'tracked cells are loaded by group, never restored');
     const table = new SlotTable<V, Ver>();
     const tombstones = new Set<number>();
     const reading = readSnapshot(bytes, this.schema, 'whole', ({ key, value, version }) => {

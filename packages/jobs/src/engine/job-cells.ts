@@ -1,9 +1,9 @@
 // All cells of a job in memory: status, progress and the revision of the latest change, by tag and task. It computes
 // the aggregates of the four scopes, and knows which change is the latest of a key.
 //
-// Cells are stored in blocks of 256 consecutive tasks, allocated when one of them first writes. A tag remembers its
+// Cells are stored in blocks of 256 consecutive tasks, allocated when one of them first writes. A block remembers its
 // lowest and its worst cell, and searches for one again only after that cell itself was written. So a write costs next
-// to nothing, and an aggregate rarely more than a visit to each tag.
+// to nothing, and an aggregate little more than a visit to each block.
 //
 // Ties go to the lowest task, then to the lowest tag by bytes, so that all stores give the same result.
 //
@@ -40,13 +40,40 @@ function firstOf(cells: readonly Cell[], rankOf: RankOf): Cell {
 
 const BLOCK_TASKS = 256;
 /** Memory of a block: status, revision, progress and object overhead. */
-const BLOCK_BYTES = 16 * BLOCK_TASKS + 300;
+const BLOCK_BYTES = 16 * BLOCK_TASKS + 500;
 
 class CellBlock {
   readonly statuses = new Int32Array(BLOCK_TASKS);
   /** 0: never written. */
   readonly revisions = new Float64Array(BLOCK_TASKS);
   readonly units = new Uint32Array(BLOCK_TASKS);
+  /** By rank, the first slot of the lowest rank. No entry: it has to be searched. */
+  readonly #firsts = new Map<RankOf, number>();
+
+  set(slot: number, revision: number, status: number, units: number): void {
+    this.statuses[slot] = status;
+    this.revisions[slot] = revision;
+    this.units[slot] = units;
+    for (const [rankOf, first] of this.#firsts) {
+      if (first === slot) this.#firsts.delete(rankOf);
+      else if (this.#isBefore(slot, first, rankOf)) this.#firsts.set(rankOf, slot);
+    }
+  }
+
+  /** The written slot with the lowest rank. A block has one: it is allocated for a write. */
+  first(rankOf: RankOf): number {
+    const known = this.#firsts.get(rankOf);
+    if (known !== undefined) return known;
+    let first = this.revisions.findIndex((revision) => revision > 0);
+    for (let slot = first + 1; slot < BLOCK_TASKS; slot += 1)
+      if (this.revisions[slot] !== 0 && this.#isBefore(slot, first, rankOf)) first = slot;
+    this.#firsts.set(rankOf, first);
+    return first;
+  }
+
+  #isBefore(a: number, b: number, rankOf: RankOf): boolean {
+    return (rankOf(this.statuses[a] ?? 0) - rankOf(this.statuses[b] ?? 0) || a - b) < 0;
+  }
 }
 
 class TagCells {
@@ -54,8 +81,6 @@ class TagCells {
   readonly counts = new ClassCounts();
   readonly #blocks: (CellBlock | undefined)[] = [];
   blocksCount = 0;
-  /** By rank. No entry: it has to be searched. */
-  readonly #firsts = new Map<RankOf, Cell>();
   #firstUnwritten = 0;
 
   constructor(tag: string) {
@@ -91,22 +116,20 @@ class TagCells {
     const block = this.#blocks[index] ?? new CellBlock();
     if (this.#blocks[index] === undefined) this.blocksCount += 1;
     this.#blocks[index] = block;
-    const slot = taskId % BLOCK_TASKS;
-    block.statuses[slot] = status;
-    block.revisions[slot] = revision;
-    block.units[slot] = units;
-    const cell = { taskId, tag: this.tag, status };
-    for (const [rankOf, first] of this.#firsts) {
-      if (first.taskId === taskId) this.#firsts.delete(rankOf);
-      else this.#firsts.set(rankOf, firstOf([first, cell], rankOf));
-    }
+    block.set(taskId % BLOCK_TASKS, revision, status, units);
   }
 
   /** The written cell with the lowest rank; undefined if there is none. */
   first(rankOf: RankOf): Cell | undefined {
-    const known = this.#firsts.get(rankOf) ?? this.#search(rankOf);
-    if (known) this.#firsts.set(rankOf, known);
-    return known;
+    let first: Cell | undefined;
+    for (const [index, block] of this.#blocks.entries()) {
+      if (!block) continue;
+      const slot = block.first(rankOf);
+      const status = block.statuses[slot] ?? 0;
+      if (first && rankOf(status) >= rankOf(first.status)) continue;
+      first = { taskId: index * BLOCK_TASKS + slot, tag: this.tag, status };
+    }
+    return first;
   }
 
   *written(): Generator<number> {
@@ -114,19 +137,6 @@ class TagCells {
       for (let slot = 0; block && slot < BLOCK_TASKS; slot += 1)
         if (block.revisions[slot] !== 0) yield index * BLOCK_TASKS + slot;
     }
-  }
-
-  #search(rankOf: RankOf): Cell | undefined {
-    let first: Cell | undefined;
-    for (const [index, block] of this.#blocks.entries()) {
-      for (let slot = 0; block && slot < BLOCK_TASKS; slot += 1) {
-        const status = block.statuses[slot] ?? 0;
-        if (block.revisions[slot] === 0 || (first && rankOf(status) >= rankOf(first.status)))
-          continue;
-        first = { taskId: index * BLOCK_TASKS + slot, tag: this.tag, status };
-      }
-    }
-    return first;
   }
 }
 

@@ -1,7 +1,8 @@
 // A Connection over a Node socket: plain TCP, or a TLS stream above it.
 //
 // Reading runs a little ahead of the reader (`readAheadBytes`), and not further: it costs bounded
-// memory, and a connection that is not being read still notices that its peer is gone.
+// memory, and a connection that is not being read still notices that its peer is gone. After each `readAheadBytes` it
+// lets the others read for one turn of the event loop: libuv would read 2 MiB from one socket before the next.
 // Accepted TCP sockets read into one buffer (see `shareReads`); what its reader does not take immediately is
 // copied. The first write in a turn of the event loop is sent immediately: it is usually the only one, and
 // delaying it would cost more than it saves. Later ones are sent together, which saves a system call for each.
@@ -50,6 +51,8 @@ export class SocketConnection implements Connection {
   readonly #arrivals = new Arrivals({ taken: () => this.#readOn() });
   #failure: SynclineError | undefined;
   #isCorked = false;
+  #bytesUntilYield: number;
+  #isYielding = false;
   /** Node reports a write at the end of the turn, or later. */
   #writesInFlight = 0;
 
@@ -61,6 +64,7 @@ export class SocketConnection implements Connection {
     this.#socket = socket;
     this.#transport = deps.transport;
     this.#options = options;
+    this.#bytesUntilYield = options.readAheadBytes;
     deps.transport.on('error', (error) => this.#fail(error));
     socket.on('error', (error) => this.#fail(error));
     if (deps.reads === undefined)
@@ -123,12 +127,25 @@ export class SocketConnection implements Connection {
   }
 
   #readOn(): void {
-    if (this.#socket.isPaused() && !this.#hasReadAhead()) this.#socket.resume();
+    if (this.#isYielding || this.#hasReadAhead()) return;
+    if (this.#socket.isPaused()) this.#socket.resume();
   }
 
   #arrive(chunk: Uint8Array, isBorrowed: boolean): void {
+    this.#bytesUntilYield -= chunk.length;
+    if (this.#bytesUntilYield <= 0) this.#yield();
     this.#arrivals.offer(chunk, isBorrowed);
-    if (this.#hasReadAhead()) this.#socket.pause();
+    if (this.#isYielding || this.#hasReadAhead()) this.#socket.pause();
+  }
+
+  #yield(): void {
+    this.#bytesUntilYield = this.#options.readAheadBytes;
+    if (this.#isYielding) return;
+    this.#isYielding = true;
+    setImmediate(() => {
+      this.#isYielding = false;
+      this.#readOn();
+    });
   }
 
   #hasReadAhead(): boolean {

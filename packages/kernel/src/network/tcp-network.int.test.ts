@@ -155,4 +155,32 @@ describe('limits', () => {
     expect(chunks.length).toBeLessThan(200);
     accepted[0]?.destroy();
   });
+
+  it('a peer that sends a lot leaves each turn of the event loop to the others', async () => {
+    const network = createTcpNetwork();
+    let turnBytes = 0;
+    let turnBytesMax = 0;
+    let arrivedBytes = 0;
+    await using listener = await network.listen({ host: '127.0.0.1', port: 0 }, (connection) => {
+      const take = (chunk: Uint8Array) => {
+        if (turnBytes === 0)
+          setImmediate(() => {
+            turnBytes = 0;
+          });
+        turnBytes += chunk.length;
+        turnBytesMax = Math.max(turnBytesMax, turnBytes);
+        arrivedBytes += chunk.length;
+        return undefined;
+      };
+      // Only after the system has collected a lot.
+      setTimeout(() => connection.readBy({ take, end: () => connection.destroy() }), 100);
+    });
+    await using client = await network.connect(listener.address);
+    const sent = new Uint8Array(8 * 1024 * 1024);
+    client.write(sent);
+    client.end();
+    await expect.poll(() => arrivedBytes).toBe(sent.length);
+    const { connectionReadAheadBytes, sharedReadBytes } = kernelLimits;
+    expect(turnBytesMax).toBeLessThan(connectionReadAheadBytes.value + sharedReadBytes.value);
+  });
 });

@@ -1,19 +1,12 @@
 // The options of a user, and the checked settings of a tracker.
-import type { Random } from '@syncline/kernel';
+import { type OptionNames, type Random, refuseUnknownOptions } from '@syncline/kernel';
 import type { AllowList } from './allow-list.js';
 import type { FairRemote } from './client/fair-remote.js';
 import type { Decay, DecayPolicy } from './decay.js';
 import type { Combine } from './flow-table.js';
 import { KeyedHash, type KeyHash, keyedSalt, MurmurHash } from './key-hash.js';
 import { fairLimits } from './limits.js';
-import {
-  type FairShape,
-  type FairTuning,
-  type OptionNames,
-  refuseUnknown,
-  refuseUnless,
-  shapeOf,
-} from './tuning.js';
+import { type FairShape, type FairTuning, refuseUnless, shapeOf } from './tuning.js';
 
 export interface FairTrackerOptions extends Partial<FairShape> {
   /**
@@ -106,7 +99,7 @@ export interface RemoteSettings {
 
 /** Throws `invalid-argument`, with `details.field`, for what cannot work. */
 export function checkOptions(options: FairTrackerOptions, random: Random): TrackerSettings {
-  refuseUnknown(options, 'createFairTracker', TRACKER_OPTIONS);
+  refuseUnknownOptions(options, 'createFairTracker', TRACKER_OPTIONS);
   refuseWrongKinds(options);
   const { combine = 'min', probabilityMax = 1, windowMs = 300_000 } = options;
   refuseUnless(['min', 'mean'].includes(combine), 'combine', {

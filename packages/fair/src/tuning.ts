@@ -4,7 +4,7 @@
 // One flow in a thousand is taken to misbehave. Levels are added until a good flow shares all of its
 // cells with bad ones in less than one of ten thousand cases, counting levels as independent. With
 // double hashing two flows share all cells at about 0.4 / columns², still below that from 100 columns up.
-import { SynclineError, suggestion } from '@syncline/kernel';
+import { type OptionNames, refuseUnknownOptions, SynclineError } from '@syncline/kernel';
 import { fairLimits } from './limits.js';
 
 export interface FairTuning {
@@ -37,7 +37,7 @@ const DECREMENT_PART = 0.001;
 const LEVELS_MIN = 3;
 
 export function tuneFair(tuning: FairTuning = {}): FairShape {
-  refuseUnknown(tuning, 'tuning', TUNING_OPTIONS);
+  refuseUnknownOptions(tuning, 'tuning', TUNING_OPTIONS);
   const { expectedFlows = 1000, columns = 1000, tolerableFailures = 25 } = tuning;
   refuseUnless(expectedFlows >= 1 && Number.isFinite(expectedFlows), 'tuning.expectedFlows', {
     value: expectedFlows,
@@ -106,27 +106,6 @@ export function refuseUnless(
   if (condition) return;
   const message = `invalid option ${field} = ${String(value)} for @syncline/fair; expected ${wanted}`;
   throw new SynclineError('invalid-argument', message, { details: { field } });
-}
-
-/** The names of the options of a type. A record, so that the compiler reports a missing one. */
-export type OptionNames<Options> = Readonly<Record<keyof Options, true>>;
-
-/**
- * Rejects unknown options: `flushInterval` instead of `flushIntervalMs` must not silently leave the default in
- * place. The compiler reports them only in object literals, and never in JavaScript.
- */
-export function refuseUnknown<Options extends object>(
-  options: Options,
-  where: string,
-  names: OptionNames<Options>,
-): void {
-  const known = Object.keys(names);
-  for (const field of Object.keys(options)) {
-    if (known.includes(field)) continue;
-    const hint = suggestion(field, known) || ` Expected one of: ${known.join(', ')}.`;
-    const message = `unknown option "${field}" of ${where}.${hint}`;
-    throw new SynclineError('invalid-argument', message, { details: { field } });
-  }
 }
 
 function isWholeWithin(value: number, least: number, most: number): boolean {

@@ -61,7 +61,12 @@ export {
   type Metrics,
   silentMetrics,
 } from './metrics.js';
-export { nearestName, suggestion } from './nearest-name.js';
+export {
+  nearestName,
+  type OptionNames,
+  refuseUnknownOptions,
+  suggestion,
+} from './nearest-name.js';
 export { formatAddress } from './network/address.js';
 export type {
   Address,

@@ -4,6 +4,7 @@
 // the edit distance decides: inserted, removed, replaced and swapped adjacent letters. Above a third of the
 // name's length a suggestion would be misleading, so none is made. A prefix that all names share, such as
 // `--`, is ignored.
+import { SynclineError } from './error.js';
 
 export function nearestName(name: string, known: Iterable<string>): string | undefined {
   const names = [...known];
@@ -49,6 +50,26 @@ function closestName(
 export function suggestion(name: string, known: Iterable<string>): string {
   const nearest = nearestName(name, known);
   return nearest === undefined ? '' : ` Did you mean "${nearest}"?`;
+}
+
+/** The names of the options of a type. A record, so that the compiler reports a missing one. */
+export type OptionNames<Options> = Readonly<Record<keyof Options, unknown>>;
+
+const SHOWN_LENGTH_MAX = 64;
+
+/**
+ * Rejects unknown options: `ttl` instead of `ttlMs` must not silently leave the default in place. The compiler
+ * reports them only in object literals, and never in JavaScript. `where` names the object in the error.
+ */
+export function refuseUnknownOptions(options: object, where: string, known: object): void {
+  for (const key of Object.keys(options)) {
+    if (Object.hasOwn(known, key)) continue;
+    const names = Object.keys(known);
+    const field = key.slice(0, SHOWN_LENGTH_MAX);
+    const hint = suggestion(field, names) || ` Expected one of: ${names.join(', ')}.`;
+    const message = `unknown option ${JSON.stringify(field)} of ${where}.${hint}`;
+    throw new SynclineError('invalid-argument', message, { details: { field } });
+  }
 }
 
 /** Counts swapped adjacent letters as one step, which fastest-levenshtein and its like do not. */

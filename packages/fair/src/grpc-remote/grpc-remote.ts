@@ -2,10 +2,11 @@
 // server of the contract fair.state.v1.
 //
 // Invalid options are reported here, at construction: later there would be no one to report them to.
+import { type OptionNames, refuseUnknownOptions } from '@syncline/kernel';
 import { checkGrpcTarget, type GrpcTargetOptions, type GrpcTls } from '@syncline/protocol/grpc';
 import type { FairRemote } from '../client/fair-remote.js';
 import { checkTrackerName } from '../state/state-options.js';
-import { type OptionNames, refuseUnknown, refuseUnless } from '../tuning.js';
+import { refuseUnless } from '../tuning.js';
 import { GrpcTransport } from './grpc-transport.js';
 
 export interface GrpcRemoteOptions extends GrpcTargetOptions {
@@ -31,7 +32,7 @@ const REMOTE_OPTIONS: OptionNames<GrpcRemoteOptions> = {
 
 /** The option `remote` of a tracker. Throws `invalid-argument`, with `details.field`. */
 export function grpcRemote(options: GrpcRemoteOptions): FairRemote {
-  refuseUnknown(options, 'grpcRemote', REMOTE_OPTIONS);
+  refuseUnknownOptions(options, 'grpcRemote', REMOTE_OPTIONS);
   const { tracker = '', wire = 'named' } = options;
   const target = checkGrpcTarget('the fair tracker', options);
   refuseUnless(wire === 'named' || wire === 'seed', 'wire', {

@@ -115,6 +115,10 @@ test('it guards the scope where it is registered, and routes have their own sett
     scope.get('/dear', { config: { fair: { cost: 5 } } }, async () => 'served');
     const keyGenerator = () => 'everyone';
     scope.get('/other', { config: { fair: { keyGenerator } } }, async () => 'served');
+    const mistyped = { config: { fair: { costs: 5 } as object } };
+    expect(() => scope.get('/typo', mistyped, async () => 'served')).toThrow(
+      'unknown option "costs" of config.fair of /typo. Did you mean "cost"?',
+    );
     await scope.register(async (below) => {
       below.get('/below', async () => 'served');
     });

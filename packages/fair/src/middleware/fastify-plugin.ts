@@ -1,7 +1,7 @@
 // Plugin for Fastify: it decides in `onRequest`, before a body is read, and reports in `onResponse`. It covers
 // the instance that it is registered on and everything below: the whole app, or one scope. `request.ip` obeys
 // the app's `trustProxy`.
-import type { Logger } from '@syncline/kernel';
+import { type Logger, type OptionNames, refuseUnknownOptions } from '@syncline/kernel';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { FairTracker } from '../fair-tracker.js';
 import { isOwnRejection, markOwnRejection, outcomeOfHttp } from '../outcome.js';
@@ -15,6 +15,8 @@ type Answered = readonly [request: FastifyRequest, reply: FastifyReply];
 
 /** `config: { fair: … }` of a route: `false` exempts it. */
 export type FairRouteConfig = false | RouteOverrides<Asked>;
+
+const ROUTE_OPTIONS: OptionNames<RouteOverrides<Asked>> = { keyGenerator: true, cost: true };
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -41,6 +43,9 @@ async function plugin(instance: FastifyInstance, options: FairFastifyOptions): P
   });
   const admissions = new WeakMap<FastifyRequest, Admission<Answered>>();
 
+  instance.addHook('onRoute', ({ config, url }) => {
+    if (config?.fair) refuseUnknownOptions(config.fair, `config.fair of ${url}`, ROUTE_OPTIONS);
+  });
   instance.addHook('onRequest', async (request, reply) => {
     const { fair } = request.routeOptions.config;
     if (fair === false) return undefined;

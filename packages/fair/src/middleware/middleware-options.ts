@@ -3,10 +3,10 @@
 // `keyGenerator`, `skip` and `cost` may return a promise. If one of them throws, the framework handles the
 // error: the request is neither served nor counted, and the error keeps its status. Admitting it instead would
 // let anyone bypass the throttle who can make them throw.
-import type { Logger } from '@syncline/kernel';
+import { type Logger, refuseUnknownOptions } from '@syncline/kernel';
 import type { FlowKey } from '../flow-key.js';
 import type { Outcome } from '../outcome.js';
-import { refuseUnknown, refuseUnless } from '../tuning.js';
+import { refuseUnless } from '../tuning.js';
 
 type MaybePromise<T> = T | Promise<T>;
 
@@ -71,7 +71,7 @@ const FUNCTIONS = ['keyGenerator', 'skip', 'classifyOutcome', 'handler'] as cons
 /** Reports at construction what would otherwise fail on each request in plain JavaScript. */
 export function checkMiddlewareOptions(options: object): void {
   const given = options as Readonly<Record<string, unknown>>;
-  refuseUnknown(options, 'the middleware', NAMES);
+  refuseUnknownOptions(options, 'the middleware', NAMES);
   for (const field of FUNCTIONS) {
     const value = given[field];
     const isFunction = value === undefined || typeof value === 'function';

@@ -6,6 +6,7 @@
 import {
   createSystemClock,
   createSystemRandom,
+  refuseUnknownOptions,
   SynclineError,
   silentMetrics,
 } from '@syncline/kernel';
@@ -13,7 +14,7 @@ import type { Decay } from '../decay.js';
 import { fairLimits } from '../limits.js';
 import type { Namespace } from '../state/fair-store.js';
 import { checkTrackerName } from '../state/state-options.js';
-import { refuseUnknown, refuseUnless } from '../tuning.js';
+import { refuseUnless } from '../tuning.js';
 import { warningLogger } from '../warning-logger.js';
 import {
   createRedisFairStore,
@@ -82,7 +83,7 @@ export function createFairStorageService(
     metrics: given.metrics ?? silentMetrics,
   };
   const { tracker, windowMs = 300_000 } = options;
-  refuseUnknown(options, 'createFairStorageService', STORAGE_OPTIONS);
+  refuseUnknownOptions(options, 'createFairStorageService', STORAGE_OPTIONS);
   const { windowMsMin, windowMsMax } = fairLimits;
   refuseUnless(windowMs >= windowMsMin.value && windowMs <= windowMsMax.value, 'windowMs', {
     value: windowMs,

@@ -3,7 +3,7 @@
 // Each instance runs its own state service on top of Redis, with a single stream. So instances over
 // Redis, services over Redis and clients of those services follow one set of rules, and can be mixed.
 
-import { type Clock, type Logger, SynclineError } from '@syncline/kernel';
+import { type Clock, type Logger, refuseUnknownOptions, SynclineError } from '@syncline/kernel';
 import type {
   ClientStream,
   FairRemote,
@@ -15,7 +15,7 @@ import { namespaceOf } from '../state/hello-checks.js';
 import { checkTrackerName } from '../state/state-options.js';
 import { StateService } from '../state/state-service.js';
 import type { StateStream } from '../state/stream-outbox.js';
-import { refuseUnknown, refuseUnless } from '../tuning.js';
+import { refuseUnless } from '../tuning.js';
 import { decodeSyncResponse, encodeSyncRequest } from '../wire/sync-codec.js';
 import type { SyncRequest, SyncResponse } from '../wire/sync-messages.js';
 import { checkSource, type RedisSource } from './redis-client.js';
@@ -45,7 +45,7 @@ const REMOTE_OPTIONS = {
 /** The option `remote` of a tracker. Throws `invalid-argument`, with `details.field`. */
 export function redisRemote(options: RedisRemoteOptions): FairRemote {
   const { tracker, fanOut = 'pubsub', pollIntervalMs = 1_000 } = options;
-  refuseUnknown(options, 'redisRemote', REMOTE_OPTIONS);
+  refuseUnknownOptions(options, 'redisRemote', REMOTE_OPTIONS);
   checkSource(options);
   checkTrackerName(tracker);
   refuseUnless(fanOut === 'pubsub' || fanOut === 'poll', 'fanOut', {

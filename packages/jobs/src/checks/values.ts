@@ -1,5 +1,5 @@
 // Rejects bad input with an error that shows the value, truncated, and what was expected.
-import { SynclineError } from '@syncline/kernel';
+import { refuseUnknownOptions, SynclineError } from '@syncline/kernel';
 import { type JobsLimitName, jobsLimits } from '../limits.js';
 
 const SHOWN_LENGTH_MAX = 64;
@@ -46,8 +46,8 @@ export function checkMembers<T extends object>(
   checks: Checks<T>,
   prefix = '',
 ): T {
-  const given = checkObject(value, what) as Readonly<Record<string, unknown>>;
-  checkKnownKeys(given, what, checks);
+  checkKnownKeys(value, what, checks);
+  const given = value as Readonly<Record<string, unknown>>;
   const checked: Record<string, unknown> = {};
   for (const [name, check] of Object.entries<Check<unknown>>(checks)) {
     const member = check(given[name], prefix + name);
@@ -80,19 +80,8 @@ export function oneOf<Word extends string>(...words: readonly Word[]): Check<Wor
 /** For values that are only passed on. */
 export const anyValue: Check<never> = (value) => value as never;
 
-/**
- * Rejects unknown keys: `ttl` instead of `ttlMs` must not silently leave the default in place. The compiler reports
- * them only in object literals, and never in JavaScript. `what` names the object in the error.
- */
-export function checkKnownKeys(value: object, what: string, known: object): void {
-  for (const key of Object.keys(checkObject(value, what))) {
-    if (Object.hasOwn(known, key)) continue;
-    throw new SynclineError(
-      'invalid-argument',
-      `unknown option ${shown(key)} in ${what}; expected one of: ${Object.keys(known).join(', ')}`,
-      { details: { field: key.slice(0, SHOWN_LENGTH_MAX) } },
-    );
-  }
+export function checkKnownKeys(value: unknown, what: string, known: object): void {
+  refuseUnknownOptions(checkObject(value, what), what, known);
 }
 
 export function limitExceeded(limit: JobsLimitName, message: string): SynclineError {

@@ -11,9 +11,9 @@ test.each<[object, object, string, string]>([
   [{}, { lease: { ttl: 5_000 } }, 'ttl', 'ttlMs, heartbeat'],
   [{}, { retry: { retries: 9 } }, 'retries', 'initialMs, maxMs'],
   [{}, { toString: 1 }, 'toString', 'labels'],
-  [{}, { tags: { ingest: { shema: {} } } }, 'shema', 'schema, schemaVersion'],
+  [{}, { tags: { ingest: { shema: {} } } }, 'shema', 'Did you mean "schema"'],
 ])(
-  'an unknown name is refused with a list of the known ones: %j %j',
+  'an unknown name is refused with the nearest or all known ones: %j %j',
   async (target, options, field, known) => {
     const store = createMemoryJobStore();
     await expect(createJobManager({ store, ...names, ...target }, options)).rejects.toMatchObject({

@@ -170,6 +170,11 @@ test('options that cannot work are refused before anything is opened', async () 
     [{ state: 'disk' }, 'state is disk; expected one of: memory, embedded'],
     [{ order: 'any' }, 'order is any; expected one of: strict, ready'],
     [{ dir: '' }, 'dir is empty'],
+    [{ chekpoint: {} }, 'unknown option "chekpoint" of start. Did you mean "checkpoint"?'],
+    [
+      { checkpoint: { every: 1 } },
+      'unknown option "every" of checkpoint. Expected one of: everyMs',
+    ],
   ];
   await runInSimulation(1, async (ports) => {
     for (const [options, message] of wrong) {

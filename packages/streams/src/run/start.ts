@@ -7,7 +7,9 @@ import {
   createSystemRandom,
   type Files,
   type Logger,
+  type OptionNames,
   type Random,
+  refuseUnknownOptions,
   type Storage,
   SynclineError,
   silentLogger,
@@ -93,6 +95,30 @@ export interface StartDeps {
   /** Wraps every call of a sink and every acknowledgement, so that tests can end the process there. */
   readonly around?: Around;
 }
+
+const OPTIONS: OptionNames<StartOptions> = {
+  dir: true,
+  checkpoint: true,
+  signal: true,
+  state: true,
+  order: true,
+  keyGroups: true,
+  cacheBytesMax: true,
+  dropState: true,
+  acceptLoss: true,
+  restoreFrom: true,
+  repeats: true,
+  workers: true,
+  stopGraceMs: true,
+  keepDeliveredMs: true,
+  progress: true,
+};
+const CHECKPOINT_OPTIONS: OptionNames<NonNullable<StartOptions['checkpoint']>> = {
+  everyMs: true,
+  everyRecords: true,
+  minPauseMs: true,
+  timeoutMs: true,
+};
 
 const EVERY_MS = 1_000;
 const EVERY_MS_MIN = 50;
@@ -231,6 +257,8 @@ async function pipelineAndWorkers(given: Pipeline | URL, spawn: SpawnWorkers | u
 function checkOptions(options: StartOptions): void {
   const { checkpoint = {}, dir, state = 'memory', order = 'strict' } = options;
   const { restoreFrom, repeats } = options;
+  refuseUnknownOptions(options, 'start', OPTIONS);
+  refuseUnknownOptions(checkpoint, 'checkpoint', CHECKPOINT_OPTIONS);
   const numbers: readonly (readonly [string, number | undefined, number])[] = [
     ['checkpoint.everyMs', checkpoint.everyMs, EVERY_MS_MIN],
     ['checkpoint.everyRecords', checkpoint.everyRecords, 1],

@@ -4,6 +4,13 @@ import { formatBytes, formatCount, formatDuration, formatLag, formatShort } from
 import { Badge, Card, Empty, Facts, Mark, Sparkline, type Tone } from '../marks.js';
 import type { OverviewData, PeerData, SliceData } from '../view-data.js';
 
+const LISTENERS: Readonly<Record<string, string>> = {
+  grpc: 'gRPC',
+  http: 'HTTP',
+  mesh: 'Mesh',
+  resp: 'RESP',
+};
+
 export function OverviewView({ data }: { readonly data: OverviewData }) {
   const failing = data.checks.filter(({ ok }) => !ok);
   const remarks = data.checks.filter(({ ok, reason }) => ok && reason !== undefined);
@@ -59,7 +66,8 @@ export function OverviewView({ data }: { readonly data: OverviewData }) {
               ['Up', <>{formatDuration(data.uptimeMs)} </>],
               ['Data', data.dataDir ?? 'in memory, lost on exit'],
               ...data.listeners.map(
-                ({ listener, host, port }) => [listener.toUpperCase(), `${host}:${port}`] as const,
+                ({ listener, host, port }) =>
+                  [LISTENERS[listener] ?? listener, `${host}:${port}`] as const,
               ),
             ]}
           />

@@ -96,11 +96,7 @@ test('J17 the service reads no more from the store than the connection can take'
   call.on('data', (chunk: Uint8Array) => {
     receivedBytes += chunk.length;
   });
-  await until(
-    () => receivedBytes > writesCount * message.length,
-    'all of it, once it reads',
-    20_000,
-  );
+  await until(() => receivedBytes > writesCount * message.length, 'all of it, once it reads');
   call.close(constants.NGHTTP2_CANCEL);
 });
 

@@ -112,9 +112,9 @@ test('a port in use is reported, and no process or file is left behind', async (
   const other = createServer().listen(0, '127.0.0.1');
   await once(other, 'listening');
   const { port } = other.address() as AddressInfo;
-  const ports = ['--http-port', String(port), '--grpc-port', '0', '--mesh-port', '0'];
+  const args = ['dev', '-n', '1', ...FREE_PORTS, '--http-port', String(port)];
   const environment = { TMPDIR: directory.path };
-  const { code, stdout, stderr } = await runCli(['dev', '-n', '1', ...ports], { environment });
+  const { code, stdout, stderr } = await runCli(args, { environment });
   other.close();
   expect({ code, stdout }).toEqual({ code: 5, stdout: '' });
   expect(stderr).toMatch(

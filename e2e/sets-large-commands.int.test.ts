@@ -231,7 +231,7 @@ test.each(['half-closes', 'disconnects'] as const)(
       const endMs = performance.now() - startMs;
       await expectNoPins(client);
       tell(`SRANDMEMBER ${count}, its client ${how}: closed after ${endMs.toFixed(1)} ms`);
-      expect(endMs).toBeLessThan(2_000);
+      expect(endMs).toBeLessThan(15_000); // all of it would take minutes
     }
     expect(await client.ask('SADD', 'small', 'after')).toMatch(/^:[01]$/);
   },

@@ -31,7 +31,7 @@ const jobsContenders = Number(process.env['JOBS_CONTENDERS'] ?? 5);
 const jobsHistories = Number(process.env['JOBS_HISTORIES'] ?? 200);
 
 /** How often a server of jobs is killed under load. */
-const jobsKills = Number(process.env['JOBS_KILLS'] ?? 20);
+const jobsKills = Number(process.env['JOBS_KILLS'] ?? 12);
 
 /** How often PostgreSQL is killed under jobs. */
 const jobsPostgresKills = Number(process.env['JOBS_POSTGRES_KILLS'] ?? 3);
@@ -98,7 +98,7 @@ function project(name: string, options: ProjectOptions): TestProjectInlineConfig
 const integration: ProjectOptions = {
   // Only against tests that hang: on a busy machine some of them wait ten times as long as on an idle one.
   testTimeout: 180_000,
-  hookTimeout: 60_000,
+  hookTimeout: 180_000,
   expect: { poll: { timeout: 60_000 } },
   // Loading the modules anew for each file would take as long as the tests themselves.
   isolate: false,

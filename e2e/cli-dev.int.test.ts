@@ -70,21 +70,22 @@ test('three nodes; one dies and the others keep running; Ctrl-C stops all and le
   expect(dev.stderr).not.toContain('node=');
 });
 
-test('a closed terminal stops all and leaves nothing behind', async () => {
+test('a closed terminal stops all and leaves only the data that should be kept', async () => {
   await using directory = await makeTempDirectory('dev');
-  await using dev = start(directory.path, '-n', '1');
+  await using dev = start(directory.path, '-n', '1', '--keep-data', `${directory.path}/kept`);
   const [node] = await nodesOf(dev, 1);
   dev.child.kill('SIGHUP');
   dev.child.kill('SIGHUP'); // from the system and from the shell
   expect(await dev.end()).toEqual({ code: 0, signal: undefined });
   expect(node && (await statusOf(node))).toBeUndefined();
-  expect(await readdir(directory.path)).toEqual([]);
+  expect(await readdir(directory.path)).toEqual(['kept']);
+  expect(await readdir(`${directory.path}/kept`)).toEqual(['node-1']);
 });
 
 test('nodes end by themselves when dev is killed', async () => {
   await using directory = await makeTempDirectory('dev');
-  await using dev = start(directory.path, '-n', '2');
-  const nodes = await nodesOf(dev, 2);
+  await using dev = start(directory.path, '-n', '1');
+  const nodes = await nodesOf(dev, 1);
   const processes = await Promise.all(nodes.map(processOf));
   dev.child.kill('SIGKILL');
   await expect.poll(() => processes.filter(isAlive), { timeout: 60_000, interval: 50 }).toEqual([]);
@@ -98,23 +99,14 @@ function isAlive(pid: number): boolean {
   }
 }
 
-test('data is kept in the given directory', async () => {
-  await using directory = await makeTempDirectory('dev');
-  await using dev = start(directory.path, '-n', '1', '--keep-data', `${directory.path}/kept`);
-  await nodesOf(dev, 1);
-  dev.child.kill('SIGTERM');
-  expect(await dev.end()).toEqual({ code: 0, signal: undefined });
-  expect(await readdir(`${directory.path}/kept`)).toEqual(['node-1']);
-});
-
 test('a port in use is reported, and no process or file is left behind', async () => {
   await using directory = await makeTempDirectory('dev');
   const other = createServer().listen(0, '127.0.0.1');
   await once(other, 'listening');
   const { port } = other.address() as AddressInfo;
-  const ports = ['--http-port', String(port), '--grpc-port', '0', '--mesh-port', '0'];
+  const args = ['dev', '-n', '1', ...FREE_PORTS, '--http-port', String(port)];
   const environment = { TMPDIR: directory.path };
-  const { code, stdout, stderr } = await runCli(['dev', '-n', '1', ...ports], { environment });
+  const { code, stdout, stderr } = await runCli(args, { environment });
   other.close();
   expect({ code, stdout }).toEqual({ code: 5, stdout: '' });
   expect(stderr).toMatch(

@@ -1,4 +1,4 @@
-// `syncline status` against real servers: open, with a token, with TLS, with mutual TLS, and without any server.
+// `syncline status` against real servers: open, with TLS and a token, with mutual TLS, and without any server.
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,7 +9,7 @@ import { runProgram } from './run-program.js';
 
 const SERVE = ['serve', '--memory', '--http-port', '0', '--grpc-port', '0', '--resp-port', '0'];
 
-test('output for people and for programs', async () => {
+test('output for people and for programs, and https to a server that speaks plain HTTP', async () => {
   await using server = new CliProcess([...SERVE, '--node-id', '7']);
   const url = await server.url();
   const people = await runCli(['status', '--url', url]);
@@ -18,6 +18,11 @@ test('output for people and for programs', async () => {
   expect(people.stdout).toContain(new URL(url).host);
   const programs = await runCli(['status', '--json'], { environment: { SYNCLINE_URL: url } });
   expect(JSON.parse(programs.stdout)).toMatchObject({ nodeId: 7, isReady: true });
+  const secure = url.replace('http:', 'https:');
+  expect(await runCli(['status', '--url', secure])).toMatchObject({
+    code: 3,
+    stderr: `syncline: cannot reach ${secure} (it does not use TLS). Use http:// in --url.\n`,
+  });
 });
 
 test('no server: exit 3, the reason, and the next step', async () => {
@@ -28,37 +33,15 @@ test('no server: exit 3, the reason, and the next step', async () => {
   );
 });
 
-test('https to a server that speaks plain HTTP', async () => {
-  await using server = new CliProcess(SERVE);
-  const url = (await server.url()).replace('http:', 'https:');
-  expect(await runCli(['status', '--url', url])).toMatchObject({
-    code: 3,
-    stderr: `syncline: cannot reach ${url} (it does not use TLS). Use http:// in --url.\n`,
-  });
-});
-
-test('a token from a file, and what happens without it', async () => {
-  await using directory = await makeTempDirectory('status');
-  const file = join(directory.path, 'token');
-  await writeFile(file, 'abc123\n', { mode: 0o600 });
-  const environment = { SYNCLINE_TOKEN_FILE: file };
-  await using server = new CliProcess(SERVE, { environment });
-  const url = await server.url();
-  const without = await runCli(['status', '--url', url]);
-  expect(without).toMatchObject({ code: 1, stdout: '' });
-  expect(without.stderr).toContain('requires a token. Set SYNCLINE_TOKEN_FILE');
-  const wrong = await runCli(['status', '--url', url], { environment: { SYNCLINE_TOKEN: 'no' } });
-  expect(wrong.stderr).toContain('does not accept this token');
-  expect(await runCli(['status', '--url', url], { environment })).toMatchObject({ code: 0 });
-});
-
-test('TLS: the CA is a flag or in the configuration', async () => {
+test('TLS and a token from a file: what happens without the CA, and without the token', async () => {
   await using certificates = await makeCertificates();
-  const { server: own, ca } = certificates;
-  const tls = `[tls]\ncert_file = "${own.certFile}"\nkey_file = "${own.keyFile}"\n`;
-  const file = join(certificates.directory, 'tls.toml');
-  await writeFile(file, tls);
-  await using server = new CliProcess([...SERVE, '--config', file]);
+  const { server: own, ca, directory } = certificates;
+  const config = join(directory, 'tls.toml');
+  await writeFile(config, `[tls]\ncert_file = "${own.certFile}"\nkey_file = "${own.keyFile}"\n`);
+  const tokenFile = join(directory, 'token');
+  await writeFile(tokenFile, 'abc123\n', { mode: 0o600 });
+  const environment = { SYNCLINE_TOKEN_FILE: tokenFile };
+  await using server = new CliProcess([...SERVE, '--config', config], { environment });
   const url = (await server.url()).replace('http:', 'https:');
 
   const plain = await runCli(['status', '--url', url.replace('https:', 'http:')]);
@@ -67,24 +50,17 @@ test('TLS: the CA is a flag or in the configuration', async () => {
   const untrusted = await runCli(['status', '--url', url]);
   expect(untrusted).toMatchObject({ code: 3 });
   expect(untrusted.stderr).toContain('Pass the CA that signed it with --ca-file.');
-  const noPem = await runCli(['status', '--url', url, '--ca-file', file]);
+  const noPem = await runCli(['status', '--url', url, '--ca-file', config]);
   expect(noPem).toMatchObject({ code: 2 });
-  expect(noPem.stderr).toContain(`--ca-file: cannot use ${file}: `);
-  expect(await runCli(['status', '--url', url, '--ca-file', ca.certFile])).toMatchObject({
-    code: 0,
-  });
+  expect(noPem.stderr).toContain(`--ca-file: cannot use ${config}: `);
 
-  const mutualFile = join(certificates.directory, 'mutual.toml');
-  await writeFile(mutualFile, `${tls}ca_file = "${ca.certFile}"\n`);
-  await using mutual = new CliProcess([...SERVE, '--config', mutualFile]);
-  const mutualUrl = (await mutual.url()).replace('http:', 'https:');
-  const nameless = await runCli(['status', '--url', mutualUrl, '--ca-file', ca.certFile]);
-  expect(nameless).toMatchObject({
-    code: 3,
-    stderr: `syncline: cannot reach ${mutualUrl} (it requires a client certificate). Pass --config with tls.cert_file and tls.key_file.\n`,
-  });
-  const named = await runCli(['status', '--url', mutualUrl, '--config', mutualFile]);
-  expect(named).toMatchObject({ code: 0, stderr: '' });
+  const trusting = ['status', '--url', url, '--ca-file', ca.certFile];
+  const without = await runCli(trusting);
+  expect(without).toMatchObject({ code: 1, stdout: '' });
+  expect(without.stderr).toContain('requires a token. Set SYNCLINE_TOKEN_FILE');
+  const wrong = await runCli(trusting, { environment: { SYNCLINE_TOKEN: 'no' } });
+  expect(wrong.stderr).toContain('does not accept this token');
+  expect(await runCli(trusting, { environment })).toMatchObject({ code: 0 });
 });
 
 test('the files of make-secrets.sh are enough for mutual TLS with a token', async () => {
@@ -101,6 +77,10 @@ test('the files of make-secrets.sh are enough for mutual TLS with a token', asyn
   await writeFile(path('client.toml'), configOf('client'));
   await using server = new CliProcess([...SERVE, '--config', path('server.toml')]);
   const url = (await server.url()).replace('http:', 'https:');
+  expect(await runCli(['status', '--url', url, '--ca-file', path('ca.pem')])).toMatchObject({
+    code: 3,
+    stderr: `syncline: cannot reach ${url} (it requires a client certificate). Pass --config with tls.cert_file and tls.key_file.\n`,
+  });
   const asked = await runCli(['status', '--url', url, '--config', path('client.toml')]);
   expect(asked).toMatchObject({ code: 0, stderr: '' });
 });

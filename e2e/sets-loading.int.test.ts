@@ -1,7 +1,7 @@
 // A server that takes long to load its sets: it answers commands that need no sets, reports its progress, and exits
 // cleanly when it is stopped or when the data turns out to be damaged. The disk is slow, so that little data is
-// enough.
-import { readdir, truncate } from 'node:fs/promises';
+// enough, and does not read all of it before the test says so.
+import { readdir, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { makeTempDirectory, type TempDirectory } from '@syncline/testkit';
@@ -39,8 +39,13 @@ function serve(environment: Readonly<Record<string, string>>): CliProcess {
   return new CliProcess(['serve', '--data-dir', dataDir(), ...ports], { environment });
 }
 
-function serveSlowly(): CliProcess {
-  return serve({ NODE_OPTIONS: `--import=${SLOW_READS}`, SLOW_READS_MS: String(CHUNK_MS) });
+/** It finishes loading once the file `signal` exists. */
+function serveSlowly(signal: string): CliProcess {
+  return serve({
+    NODE_OPTIONS: `--import=${SLOW_READS}`,
+    SLOW_READS_MS: String(CHUNK_MS),
+    SLOW_READS_UNTIL: signal,
+  });
 }
 
 async function respPort(server: CliProcess): Promise<number> {
@@ -54,7 +59,8 @@ function percentsIn(log: string): readonly number[] {
 }
 
 test('while the sets load, commands that need them are answered -LOADING', async () => {
-  await using server = serveSlowly();
+  const signal = join(directory.path, 'load');
+  await using server = serveSlowly(signal);
   const port = await respPort(server);
   using client = await SetsRawClient.connect(port);
   expect(await client.ask('PING')).toBe('+PONG');
@@ -78,6 +84,7 @@ test('while the sets load, commands that need them are answered -LOADING', async
   expect(await ready.text()).toMatch(/loading the sets, \d+% read/);
   expect((await fetch(`${await server.url()}/healthz`)).status).toBe(200);
 
+  await writeFile(signal, '');
   const isReady = async () => (await fetch(`${await server.url()}/readyz`)).status;
   await vi.waitFor(async () => expect(await isReady()).toBe(200), WAIT);
   expect(await client.ask('SCARD', 'set')).toBe(`:${MEMBERS}`);
@@ -91,9 +98,11 @@ test('while the sets load, commands that need them are answered -LOADING', async
 
 test('a server that is stopped while it loads stops without finishing', async () => {
   {
-    await using server = serveSlowly();
+    const signal = join(directory.path, 'stop');
+    await using server = serveSlowly(signal);
     await server.url();
     server.child.kill('SIGTERM');
+    await writeFile(signal, ''); // the read that is running ends
     expect(await server.end()).toMatchObject({ code: 0 });
     expect(server.stderr).not.toContain('sets loaded');
   }
@@ -106,8 +115,10 @@ test('a server that is stopped while it loads stops without finishing', async ()
 test('a checkpoint that turns out to be damaged late ends the server', async () => {
   const [name = ''] = await readdir(join(dataDir(), 'sets/checkpoint'));
   await truncate(join(dataDir(), 'sets/checkpoint', name), MEMBERS * MEMBER_BYTES);
-  await using server = serveSlowly();
+  const signal = join(directory.path, 'damaged');
+  await using server = serveSlowly(signal);
   await server.url();
+  await writeFile(signal, '');
   expect(await server.end()).toMatchObject({ code: 1 });
   expect(server.stderr).toMatch(/syncline: .*checkpoint.* is damaged.*Restore/);
 });

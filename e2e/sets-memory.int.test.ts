@@ -3,7 +3,7 @@
 //
 // SETS_MEMORY_MEMBERS (20,000) is the size of a round, SETS_MEMORY_NAMES (200,000) how many names are looked up.
 // SETS_FIGURES=1 prints what was measured.
-import { expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { tell } from './sets-figures.js';
 import { residentMebibytes } from './sets-good-client.js';
 import { encodeCommand, SetsRawClient } from './sets-raw-client.js';
@@ -44,10 +44,16 @@ function* changes(command: 'SADD' | 'SREM'): Iterable<readonly string[]> {
   for (let from = 0; from < MEMBERS; from += PER_COMMAND) yield [command, 'set', ...members(from)];
 }
 
+let shared: SetsNode;
+beforeAll(async () => {
+  shared = await startSetsNode();
+});
+afterAll(() => shared[Symbol.asyncDispose]());
+
 async function withServer(body: (client: SetsRawClient, target: SetsNode) => Promise<void>) {
-  await using target = await startSetsNode();
-  using client = await SetsRawClient.connect(target.port);
-  await body(client, target);
+  using client = await SetsRawClient.connect(shared.port);
+  await body(client, shared);
+  expect(await client.ask('FLUSHALL')).toBe('+OK');
 }
 
 test(

@@ -1,7 +1,7 @@
 // node-redis in both protocols, against our server and against Redis.
 import { createClient } from 'redis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type SetsTarget, startSetsNode, TARGETS } from './sets-targets.js';
+import { type SetsTarget, TARGETS } from './sets-targets.js';
 
 async function connect(port: number, RESP: 2 | 3, more: { readonly password?: string } = {}) {
   const client = createClient({ socket: { host: '127.0.0.1', port }, RESP, ...more });
@@ -10,19 +10,32 @@ async function connect(port: number, RESP: 2 | 3, more: { readonly password?: st
   return client;
 }
 
-const CASES = TARGETS.flatMap((target) => ([2, 3] as const).map((RESP) => ({ ...target, RESP })));
-
-describe.each(CASES)('$name, RESP$RESP', ({ start, RESP }) => {
+describe.each(TARGETS)('$name', ({ start }) => {
   let target: SetsTarget;
-  let client: Awaited<ReturnType<typeof connect>>;
   beforeAll(async () => {
     target = await start();
-    client = await connect(target.port, RESP);
   });
-  afterAll(async () => {
+  afterAll(() => target[Symbol.asyncDispose]());
+
+  describe.each([2, 3] as const)('RESP%i', (RESP) => conversation(() => target.port, RESP));
+
+  test('after kill -9 of our server it reconnects by itself, and the data is still there', async () => {
+    const client = await connect(target.port, 3);
+    expect(await client.sAdd('kept', 'before')).toBe(1);
+    await target.crash();
+    expect(await client.sAdd('kept', 'after')).toBe(1);
+    expect([...(await client.sMembers('kept'))].toSorted()).toEqual(['after', 'before']);
     await client.close();
-    await target[Symbol.asyncDispose]();
   });
+});
+
+function conversation(port: () => number, RESP: 2 | 3): void {
+  let client: Awaited<ReturnType<typeof connect>>;
+  beforeAll(async () => {
+    client = await connect(port(), RESP);
+    await client.flushAll();
+  });
+  afterAll(() => client.close());
 
   test('replies have the declared types', async () => {
     expect(await client.ping()).toBe('PONG');
@@ -49,7 +62,7 @@ describe.each(CASES)('$name, RESP$RESP', ({ start, RESP }) => {
   });
 
   test('a touched WATCH fails the transaction', async () => {
-    const other = await connect(target.port, RESP);
+    const other = await connect(port(), RESP);
     await client.watch('watched');
     await other.sAdd('watched', 'someone else');
     await expect(client.multi().sAdd('watched', 'mine').exec()).rejects.toThrow(/watch/i);
@@ -68,30 +81,21 @@ describe.each(CASES)('$name, RESP$RESP', ({ start, RESP }) => {
       for (const set of page) sets.add(set);
     expect([...sets]).toEqual(['scanned']);
   });
-});
+}
 
-describe.each(CASES)('$name with a password, RESP$RESP', ({ start, RESP }) => {
-  test('the right one is accepted, a wrong one is not', async () => {
+test.each(TARGETS)(
+  '$name: the right password is accepted, a wrong one is not',
+  async ({ start }) => {
     const password = 'open-sesame-open-sesame';
     await using target = await start(password);
-    const client = await connect(target.port, RESP, { password });
-    expect(await client.sAdd('a', 'b')).toBe(1);
-    await client.close();
-    const socket = { host: '127.0.0.1', port: target.port, reconnectStrategy: false } as const;
-    const stranger = createClient({ socket, RESP, password: 'open-barley' });
-    stranger.on('error', () => undefined);
-    await expect(stranger.connect()).rejects.toThrow('WRONGPASS');
-  });
-});
-
-test('after a restart of the server it reconnects by itself, and the data is still there', async () => {
-  await using target = await startSetsNode();
-  const client = await connect(target.port, 3);
-  expect(await client.sAdd('kept', 'before')).toBe(1);
-  await target.node.kill();
-  await target.node.start();
-  const waiting = client.sAdd('kept', 'after');
-  expect(await waiting).toBe(1);
-  expect([...(await client.sMembers('kept'))].toSorted()).toEqual(['after', 'before']);
-  await client.close();
-});
+    for (const RESP of [2, 3] as const) {
+      const client = await connect(target.port, RESP, { password });
+      expect(await client.sAdd('a', `by RESP${RESP}`)).toBe(1);
+      await client.close();
+      const socket = { host: '127.0.0.1', port: target.port, reconnectStrategy: false } as const;
+      const stranger = createClient({ socket, RESP, password: 'open-barley' });
+      stranger.on('error', () => undefined);
+      await expect(stranger.connect()).rejects.toThrow('WRONGPASS');
+    }
+  },
+);

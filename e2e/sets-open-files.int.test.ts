@@ -108,7 +108,7 @@ test('a limit below the number of connections causes a warning at startup', asyn
   await using server = new CliProcess(['serve', '--data-dir', directory.path, ...ports], {
     openFilesMax: 500,
   });
-  await server.url();
-  expect(server.stderr).toContain('this process may open 500 files');
+  const warning = /this process may open 500 files/;
+  await server.until('warning', () => warning.exec(server.stderr) ?? undefined);
   expect(server.stderr).toContain('resp.connections_max');
 });

@@ -1,7 +1,8 @@
 // A RESP client that sends arbitrary bytes, reads on demand, and records how the connection ends.
 import { connect as connectTcp, type Socket } from 'node:net';
 
-const DEADLINE_MS = 20_000;
+/** Only against clients that wait forever. */
+const DEADLINE_MS = 60_000;
 
 export class SetsRawClient implements Disposable {
   readonly #socket: Socket;

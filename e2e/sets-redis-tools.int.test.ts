@@ -1,7 +1,7 @@
 // redis-cli and redis-benchmark, the programs that come with Redis, as clients of our server.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type ProgramOptions, runProgram } from './run-program.js';
-import { type SetsTarget, startSetsNode, TARGETS } from './sets-targets.js';
+import { type SetsTarget, TARGETS } from './sets-targets.js';
 
 const lines = (text: string): readonly string[] => text.split('\n').filter((line) => line !== '');
 
@@ -114,19 +114,4 @@ describe.each(TARGETS)('$name with a password', ({ start }) => {
     expect(code).toBe(0);
     expect(stdout).toContain('SADD');
   });
-});
-
-test('acknowledged writes are there after a restart, and after kill -9', async () => {
-  await using target = await startSetsNode();
-  const cli = async (...args: readonly string[]): Promise<string> => {
-    const { stdout } = await runProgram('redis-cli', ['-p', String(target.port), ...args]);
-    return stdout.trim();
-  };
-  expect(await cli('sadd', 'kept', 'one')).toBe('1');
-  await target.node.restart();
-  expect(await cli('sadd', 'kept', 'two')).toBe('1');
-  await target.node.kill();
-  await target.node.start();
-  expect((await cli('smembers', 'kept')).split('\n').toSorted()).toEqual(['one', 'two']);
-  expect(await cli('dbsize')).toBe('1');
 });

@@ -4,6 +4,8 @@ import { type ClusterNode, startCluster, startRedis } from '@syncline/testkit';
 
 export interface SetsTarget extends AsyncDisposable {
   readonly port: number;
+  /** kill -9, and a new start with its data. Redis has none of it on disk, so it is left alone. */
+  crash(whileDown?: () => void): Promise<void>;
 }
 
 export interface SetsTargetKind {
@@ -27,6 +29,11 @@ export async function startSetsNode(env: Readonly<Record<string, string>> = {}):
   return {
     node,
     port: node.address('resp').port,
+    async crash(whileDown) {
+      await node.kill();
+      whileDown?.();
+      await node.start();
+    },
     [Symbol.asyncDispose]: () => Promise.resolve(cluster[Symbol.asyncDispose]()),
   };
 }
@@ -35,6 +42,7 @@ export function startWithPassword(password?: string): Promise<SetsNode> {
   return startSetsNode(password === undefined ? {} : { SYNCLINE_RESP_PASSWORD: password });
 }
 
-function startRealRedis(password?: string): Promise<SetsTarget> {
-  return startRedis(...(password === undefined ? [] : ['--requirepass', password]));
+async function startRealRedis(password?: string): Promise<SetsTarget> {
+  const redis = await startRedis(...(password === undefined ? [] : ['--requirepass', password]));
+  return { ...redis, crash: async (whileDown) => whileDown?.() };
 }

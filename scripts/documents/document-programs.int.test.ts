@@ -1,6 +1,6 @@
 // Runs the programs of the documents against the build: what a reader copies must work. They are
 // compiled together, inside the repository, so that they resolve the packages as a user's would.
-import { spawn, spawnSync } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,18 +10,29 @@ import { findDocumentPrograms } from './document-programs.js';
 
 const folder = join(repositoryRoot, '.cache/document-programs');
 const programs = findDocumentPrograms(readRepository());
+const servers = programs.filter(({ isServing }) => isServing);
+const scripts = programs.filter(({ language }) => language === 'sh');
+const others = programs.filter(({ isServing, language }) => language === 'ts' && !isServing);
+const documents = new Set(others.map(({ place }) => place.split(':')[0] ?? ''));
+const compiled = (fileName: string) => join(folder, 'out', fileName.replace(/\.ts$/, '.js'));
 
-const timeoutMs = 30_000;
+/** Generous, because the machine may be busy. */
+const timeoutMs = 150_000;
 
-/** The output of a program, and how it ended if it failed. */
-function run(command: string, args: readonly string[]): { failure: string | undefined } {
-  const { status, signal, stdout, stderr } = spawnSync(command, args, {
-    cwd: repositoryRoot,
-    encoding: 'utf8',
-    timeout: timeoutMs,
+/** Why a program failed, with its output. Its output must end with `lastLine`. */
+function run(
+  command: string,
+  args: readonly string[],
+  lastLine = '',
+): Promise<{ failure: string | undefined }> {
+  const options = { cwd: repositoryRoot, timeout: timeoutMs, killSignal: 'SIGKILL' } as const;
+  return new Promise((resolve) => {
+    execFile(command, args, options, (error, stdout, stderr) => {
+      const isComplete = error === null && stdout.endsWith(lastLine);
+      const failure = `${error?.message ?? 'It ended too early'}\n${stdout}${stderr}`;
+      resolve({ failure: isComplete ? undefined : failure });
+    });
   });
-  const failure = `${command} ended with ${signal ?? status}\n${stdout}${stderr}`;
-  return { failure: status === 0 ? undefined : failure };
 }
 
 /** Stops a server as a supervisor would, as soon as it has reported that it listens. */
@@ -63,19 +74,26 @@ describe('programs in documents', () => {
     expect(programs.filter(({ place }) => place.startsWith('README.md'))).not.toEqual([]);
   });
 
-  test('those in TypeScript compile', () => {
+  test('those in TypeScript compile', async () => {
     if (programs.every(({ language }) => language !== 'ts')) return;
     const tsc = join(repositoryRoot, 'node_modules/typescript/bin/tsc');
-    expect(run(process.execPath, [tsc, '-p', folder])).toEqual({ failure: undefined });
+    expect(await run(process.execPath, [tsc, '-p', folder])).toEqual({ failure: undefined });
   });
 
-  test.each(programs)('$place runs', async ({ language, isServing, fileName }) => {
-    const compiled = join(folder, 'out', fileName.replace(/\.ts$/, '.js'));
-    const result = isServing
-      ? await serve(compiled)
-      : language === 'ts'
-        ? run(process.execPath, [compiled])
-        : run('bash', ['-euo', 'pipefail', join(folder, fileName)]);
+  test.each([...documents])('those of %s run, each to its end', async (document) => {
+    const runner = join(import.meta.dirname, 'run-programs.mjs');
+    const found = others.filter(({ place }) => place.startsWith(`${document}:`));
+    const files = found.map(({ fileName }) => compiled(fileName));
+    const result = await run(process.execPath, [runner, ...files], '--- all have ended\n');
+    expect(result).toEqual({ failure: undefined });
+  });
+
+  test.each(servers)('$place serves until it is stopped', async ({ fileName }) => {
+    expect(await serve(compiled(fileName))).toEqual({ failure: undefined });
+  });
+
+  test.each(scripts)('$place runs', async ({ fileName }) => {
+    const result = await run('bash', ['-euo', 'pipefail', join(folder, fileName)]);
     expect(result).toEqual({ failure: undefined });
   });
 });

@@ -155,7 +155,7 @@ test('a stop waits for an HTTP request even if nothing else is in flight', async
 
 test('requests that do not finish in time are aborted, and the slices still stop cleanly', async () => {
   const slice = new EchoSlice();
-  const server = await startTestServer([slice], { settings: { shutdown: { graceMs: 1_500 } } });
+  const server = await startTestServer([slice], { settings: { shutdown: { graceMs: 6_000 } } });
   const grpc = createEchoClient(server.port('grpc'));
   await using resp = await openRawClient(server.port('resp'));
   const http = fetch(`http://127.0.0.1:${server.port('http')}/api/echo/say/wait`);

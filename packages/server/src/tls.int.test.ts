@@ -5,6 +5,7 @@ import { makeCertificates, type TestCertificates } from '@syncline/testkit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createEchoClient, say } from './testing/echo-client.js';
 import { EchoSlice } from './testing/echo-slice.js';
+import { Lateness } from './testing/lateness.js';
 import { openRawClient } from './testing/raw-client.js';
 import { startTestServer, type TestServer } from './testing/test-server.js';
 import { until } from './testing/until.js';
@@ -98,9 +99,11 @@ test('a client that never begins its handshake does not delay a stop', async () 
   for (const listener of [...LISTENERS, 'grpc'] as const) {
     silent.push(await openRawClient(server.port(listener)));
   }
+  using lateness = new Lateness();
   const startMs = performance.now();
   expect(await server.stop()).toEqual({ inTime: true, failures: [] });
-  expect(performance.now() - startMs).toBeLessThan(2_000);
+  const tookMs = performance.now() - startMs - lateness.ms;
+  expect(tookMs).toBeLessThan(kernelLimits.tlsHandshakeTimeoutMs.value - 1_000);
   await Promise.all(silent.map((client) => client.closed));
 });
 
@@ -121,7 +124,7 @@ test('a slow handshake is aborted after the same time on every listener', async 
   const { value } = kernelLimits.tlsHandshakeTimeoutMs;
   for (const ms of await Promise.all(cutAfterMs)) {
     expect(ms).toBeGreaterThan(value - 500);
-    expect(ms).toBeLessThan(value + 4_000);
+    expect(ms).toBeLessThan(value + 20_000);
   }
 });
 

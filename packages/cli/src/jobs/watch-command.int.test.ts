@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { findFreePorts } from '@syncline/kernel/node';
 import { makeTempDirectory } from '@syncline/testkit';
 import { expect, test } from 'vitest';
 import { cliLimits } from '../limits.js';
@@ -121,7 +122,8 @@ test('a table is drawn in place; Ctrl-C restores the screen with the last pictur
 test('while the server is down the table shows the age of its data, then resumes', async () => {
   await using directory = await makeTempDirectory('watch');
   const dataDir = directory.path;
-  const first = await startJobServer({ dataDir });
+  const [httpPort = 0] = await findFreePorts(1); // no one else is given it during the restart
+  const first = await startJobServer({ dataDir, httpPort });
   const [task] = await openTasks(first.store, 'again', 1);
   await task?.setFinished({ tag: 'ingest' });
   await task?.setStarted({ tag: 'parse' });
@@ -140,7 +142,7 @@ test('while the server is down the table shows the age of its data, then resumes
         'attempt 2: cannot reach',
         async () => {
           await stopped; // until then it holds the directory
-          second = await startJobServer({ dataDir, httpPort: Number(new URL(first.url).port) });
+          second = await startJobServer({ dataDir, httpPort });
           const [again] = await openTasks(second.store, 'again', 1);
           await again?.setFinished({ tag: 'parse' });
         },

@@ -228,12 +228,11 @@ describe('limits', () => {
     });
     const echo = createEchoClient(server.port('grpc'));
     await say(echo, 'hello');
-    const connections = async (): Promise<string | undefined> => {
-      const text = await (await fetch(`http://127.0.0.1:${server.port('http')}/metrics`)).text();
-      return /syncline_server_connections\{listener="grpc"\} (\d+)/.exec(text)?.[1];
-    };
-    expect(await connections()).toBe('1');
-    await until(async () => (await connections()) === '0', 'the idle connection is closed');
+    const metrics = async () =>
+      await (await fetch(`http://127.0.0.1:${server.port('http')}/metrics`)).text();
+    expect(await metrics()).toMatch(/connections_total\{listener="grpc",result="accepted"\} 1\n/);
+    const isClosed = async () => /connections\{listener="grpc"\} 0\n/.test(await metrics());
+    await until(isClosed, 'the idle connection is closed');
     expect(await say(echo, 'and connects again')).toEqual({ text: 'and connects again' });
     echo.close();
   });

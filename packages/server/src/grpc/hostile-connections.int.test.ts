@@ -94,4 +94,4 @@ test('unauthenticated connections are closed within seconds to make room for new
   await until(() => idle.every((socket) => !socket.connecting), 'connections stand');
   await until(async () => (await call(port, `Bearer ${TOKEN}`)) !== undefined, 'a call');
   for (const socket of idle) socket.destroy();
-}, 20_000);
+});

@@ -5,6 +5,7 @@ import { GuessBudget } from '../auth/guess-budget.js';
 import { LiveHub } from '../dashboard/live-hub.js';
 import { LimitWatch } from '../limit-watch.js';
 import type { ServerListener } from '../listener.js';
+import { Lateness } from '../testing/lateness.js';
 import { openRawClient } from '../testing/raw-client.js';
 import { until } from '../testing/until.js';
 import { UnsentWatch } from '../unsent-watch.js';
@@ -121,7 +122,7 @@ test('a connection between requests is closed after the idle timeout', async () 
   const startMs = performance.now();
   client.send('GET /small HTTP/1.1\r\nhost: localhost\r\n\r\n');
   await client.closed;
-  expect(performance.now() - startMs).toBeLessThan(5_000); // and not only after the stall timeout
+  expect(performance.now() - startMs).toBeLessThan(20_000); // and not only after the stall timeout
   expect(client.text()).toContain('HTTP/1.1 200 ');
   expect(counted).toContain('syncline_server_connections_cut_total http idle');
 });
@@ -184,6 +185,7 @@ test('two Host headers are refused', async () => {
 test('a client that stops reading is disconnected after the timeout, and not much later', async () => {
   const stallTimeoutMs = 1_500;
   await using client = await openRawClient(await open({ stallTimeoutMs }));
+  using lateness = new Lateness();
   const startMs = performance.now();
   client.send('GET /large HTTP/1.1\r\nhost: localhost\r\n\r\n');
   client.pause();
@@ -193,7 +195,7 @@ test('a client that stops reading is disconnected after the timeout, and not muc
   );
   const tookMs = performance.now() - startMs;
   expect(tookMs).toBeGreaterThan(0.9 * stallTimeoutMs);
-  expect(tookMs).toBeLessThan(1.9 * stallTimeoutMs);
+  expect(tookMs - lateness.ms).toBeLessThan(1.9 * stallTimeoutMs);
 });
 
 test('an open page that stops reading is disconnected after the stall timeout, and others are not affected', async () => {
@@ -206,7 +208,7 @@ test('an open page that stops reading is disconnected after the stall timeout, a
   for (const client of [stalled, reading])
     client.send('GET /live HTTP/1.1\r\nhost: localhost\r\n\r\n');
   await until(() => hub.pagesCount === 2, 'both pages are open');
-  await until(() => hub.pagesCount === 1, 'the page that does not read is cut', 20_000);
+  await until(() => hub.pagesCount === 1, 'the page that does not read is cut');
   expect(performance.now() - startMs).toBeGreaterThan(0.9 * stallTimeoutMs);
   expect(counted.filter((line) => line.includes('_cut_total'))).toEqual([
     'syncline_server_connections_cut_total http stalled',

@@ -100,7 +100,7 @@ describe('failures are reported with the last output', () => {
     await expect(start({ ...misbehave('silent'), readyTimeoutMs: 500 })).rejects.toThrow(
       /^node 1 did not print the expected line within/,
     );
-    await expect(start({ ...misbehave('never-ready'), readyTimeoutMs: 2_500 })).rejects.toThrow(
+    await expect(start({ ...misbehave('never-ready'), readyTimeoutMs: 6_000 })).rejects.toThrow(
       /^node 1 is not ready: 503 .*starts, number 1/s,
     );
   });

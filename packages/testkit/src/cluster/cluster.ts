@@ -7,7 +7,7 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findFreePorts } from '@syncline/kernel/node';
-import { makeTempDirectory, type TempDirectory } from '../temp-directory.js';
+import { makeMemoryDirectory, type TempDirectory } from '../temp-directory.js';
 import { ClusterNode, type NodePorts } from './cluster-node.js';
 import { LISTENER_NAMES } from './listener-line.js';
 
@@ -22,7 +22,7 @@ export interface ClusterOptions {
   /** Further arguments of `serve`, the same for all or by node id. */
   readonly args?: readonly string[] | ((nodeId: number) => readonly string[]);
   readonly env?: Readonly<Record<string, string>>;
-  /** How long a node may take to start without any progress. Default 20 s. */
+  /** How long a node may take to start without any progress. Default 60 s. */
   readonly readyTimeoutMs?: number;
   /** A program to run instead of the command line, with the same flags and output. */
   readonly program?: string;
@@ -41,7 +41,7 @@ const COMMAND_LINE = fileURLToPath(new URL('../../../cli/bin/syncline.js', impor
 
 /** Resolves when all nodes are ready. If one fails, none is left and the error holds its last output. */
 export async function startCluster(options: ClusterOptions): Promise<Cluster> {
-  const directory = await makeTempDirectory('cluster');
+  const directory = await makeMemoryDirectory('cluster');
   const found = await findFreePorts(options.nodes * LISTENER_NAMES.length);
   const ports = Array.from({ length: options.nodes }, (_, index) => {
     const [http = 0, grpc = 0, resp = 0, mesh = 0] = found.slice(index * LISTENER_NAMES.length);
@@ -73,7 +73,7 @@ async function createNode(
   ports: readonly NodePorts[],
   options: ClusterOptions,
 ): Promise<ClusterNode> {
-  const { args = [], env = {}, readyTimeoutMs = 20_000, program = COMMAND_LINE } = options;
+  const { args = [], env = {}, readyTimeoutMs = 60_000, program = COMMAND_LINE } = options;
   const { isMeshed = false } = options;
   const [own, peers]: [NodePorts | undefined, string[]] = [ports[id - 1], []];
   if (own === undefined) throw new Error(`node ${id} has no ports`);

@@ -19,21 +19,21 @@ describe('waiting for a line', () => {
   it('finds it in either stream, before and after', async () => {
     await using child = await node(`console.log('one'); console.error('two'); ${forever}`);
     const find = (wanted: string) => (line: string) => (line === wanted ? line : undefined);
-    expect(await child.waitForLine(find('two'), 10_000)).toBe('two');
-    expect(await child.waitForLine(find('one'), 10_000)).toBe('one');
-    expect(await child.waitForLine(find('one'), 10_000)).toBe('one');
+    expect(await child.waitForLine(find('two'), 60_000)).toBe('two');
+    expect(await child.waitForLine(find('one'), 60_000)).toBe('one');
+    expect(await child.waitForLine(find('one'), 60_000)).toBe('one');
   });
 
   it('throws with the last output when the child ends first', async () => {
     await using child = await node(`console.error('it hurts'); process.exit(4)`);
-    await expect(child.waitForLine(() => undefined, 10_000)).rejects.toThrow(
+    await expect(child.waitForLine(() => undefined, 60_000)).rejects.toThrow(
       /^child ended \(exit code 4\) before it printed the expected line\n.*it hurts/s,
     );
   });
 
   it('throws with the last output on timeout', async () => {
     await using child = await node(`console.log('thinking'); ${forever}`);
-    await child.waitForLine((line) => line || undefined, 10_000);
+    await child.waitForLine((line) => line || undefined, 60_000);
     await expect(child.waitForLine(() => undefined, 50)).rejects.toThrow(
       /within 50 ms\n.*thinking/s,
     );
@@ -57,12 +57,12 @@ describe('the end of a process', () => {
     await using willing = await node(
       `process.on('SIGTERM', () => process.exit(0)); console.log('up'); ${forever}`,
     );
-    await willing.waitForLine((line) => line, 10_000);
+    await willing.waitForLine((line) => line, 60_000);
     expect(await willing.stop()).toEqual({ code: 0, signal: null });
     await using stubborn = await node(
       `process.on('SIGTERM', () => {}); console.log('up'); ${forever}`,
     );
-    await stubborn.waitForLine((line) => line, 10_000);
+    await stubborn.waitForLine((line) => line, 60_000);
     await expect(stubborn.stop(50)).rejects.toThrow(/^child did not stop within 50 ms/);
     expect(isRunning(stubborn.pid)).toBe(false);
   });
@@ -70,7 +70,7 @@ describe('the end of a process', () => {
   it('also ends what the process has started', async () => {
     const script = `const { pid } = require('child_process').spawn('sleep', ['60']); console.log(pid); ${forever}`;
     await using parent = await node(script);
-    const grandchild = await parent.waitForLine((line) => Number(line), 10_000);
+    const grandchild = await parent.waitForLine((line) => Number(line), 60_000);
     expect(isRunning(grandchild)).toBe(true);
     await parent.kill();
     await expect.poll(() => isRunning(grandchild), { timeout: 60_000 }).toBe(false);
@@ -100,7 +100,7 @@ it('the environment contains no Syncline settings except those given', async () 
     env: { SYNCLINE_HTTP_PORT: '0' },
   });
   delete process.env['SYNCLINE_NODE_ID'];
-  const env = await child.waitForLine((line) => JSON.parse(line), 10_000);
+  const env = await child.waitForLine((line) => JSON.parse(line), 60_000);
   expect(env).toMatchObject({ SYNCLINE_HTTP_PORT: '0', NO_COLOR: '1' });
   expect(env).not.toHaveProperty('SYNCLINE_NODE_ID');
 });

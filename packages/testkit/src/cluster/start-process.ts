@@ -14,8 +14,9 @@ import {
 } from './running-process.js';
 
 /** A process may be gone before its last output has been read; one that left children keeps it open. */
-const OUTPUT_WAIT_MS = 500;
-const STOP_GRACE_MS = 15_000;
+const OUTPUT_WAIT_MS = 5_000;
+/** Longer than a server waits for its requests, and then some: the machine may be busy. */
+const STOP_GRACE_MS = 60_000;
 const UNREFERENCED = { ref: false } as const;
 
 export async function startProcess(options: ProcessOptions): Promise<RunningProcess> {

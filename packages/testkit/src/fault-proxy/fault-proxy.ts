@@ -13,7 +13,7 @@ import {
   type Listener,
   type Network,
 } from '@syncline/kernel';
-import { createTcpNetwork } from '@syncline/kernel/node';
+import { createTcpNetwork, findFreePorts } from '@syncline/kernel/node';
 import { createSeededRandom, type SeededRandom } from '@syncline/kernel/testing';
 import { FaultLink } from './fault-link.js';
 import type { ProxyDirection, ProxyFaults } from './faults.js';
@@ -21,7 +21,7 @@ import type { ProxyDirection, ProxyFaults } from './faults.js';
 export interface FaultProxyOptions {
   /** Where connections go. May be set later, so that proxies can be started before their targets. */
   readonly target?: Address;
-  /** Default 127.0.0.1 and a port that the system chooses. */
+  /** Default 127.0.0.1 and a port that no one else is given while connections are refused. */
   readonly listen?: Address;
   readonly faults?: ProxyFaults;
   /** Seed of the jitter. Default 0. */
@@ -49,7 +49,8 @@ export interface FaultProxy extends AsyncDisposable {
 }
 
 export async function startFaultProxy(options: FaultProxyOptions = {}): Promise<FaultProxy> {
-  const proxy = new RunningProxy(options);
+  const [port = 0] = options.listen === undefined ? await findFreePorts(1) : [];
+  const proxy = new RunningProxy({ listen: { host: '127.0.0.1', port }, ...options });
   await proxy.acceptConnections();
   return proxy;
 }
@@ -72,9 +73,14 @@ class RunningProxy implements FaultProxy {
   #listener: Listener | undefined;
   #acceptedCount = 0;
 
-  constructor({ target, listen, faults = {}, seed = 0 }: FaultProxyOptions) {
+  constructor({
+    target,
+    listen,
+    faults = {},
+    seed = 0,
+  }: FaultProxyOptions & { readonly listen: Address }) {
     this.#target = target;
-    this.#address = listen ?? { host: '127.0.0.1', port: 0 };
+    this.#address = listen;
     this.#faults = { 'to-target': faults, 'to-client': faults };
     this.#random = createSeededRandom(seed);
   }

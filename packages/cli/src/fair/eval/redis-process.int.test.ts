@@ -17,7 +17,7 @@ beforeEach(() => {
 afterEach(() => rmSync(directory, { recursive: true }));
 
 test('a Redis that is not ready in time is reported and stopped', async () => {
-  await expect(startRedisProcess({ program, timeoutMs: 500 })).rejects.toMatchObject({
+  await expect(startRedisProcess({ program, timeoutMs: 3_000 })).rejects.toMatchObject({
     code: 'unavailable',
     message: expect.stringMatching(/^cannot start redis-server \(it was not ready in time\)/),
   });

@@ -1,6 +1,6 @@
 // Jobs over HTTP, on a real server with jobs in memory: lists, one job, its states, deletion, and what is refused.
 import { createMemoryJobStore, type JobStore } from '@syncline/jobs';
-import { expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startTestServer, type TestServer } from '../../testing/test-server.js';
 import { writeStates } from '../../testing/write-states.js';
 import { sliceOver } from './testing/slice-over.js';
@@ -84,28 +84,35 @@ test('a deletion: marked first, then for good, then unknown', async () => {
     expect(answer).toMatchObject({ status: 404, body: { code: 'not-found' } });
 });
 
-test.each([
-  ['/nightly?taks=0', 'taks'],
-  ['/nightly?task=0&task=1', 'task'],
-  ['/nightly?task=one', 'task'],
-  ['/nightly?task=100000', 'task'],
-  ['/nightly?task=1', 'taskId'],
-  ['/nightly?tag=%07', 'tag'],
-  ['?worst=bad', 'worst'],
-  ['?limit=0', 'limit'],
-  ['?limit=1001', 'limit'],
-  ['/nightly/states?afterRevision=-1', 'afterRevision'],
-  ['/nightly/states?limit=1001', 'limit'],
-  ['/nightly/events?include=all', 'include'],
-  ['/nightly/events?after=nonsense', 'after'],
-  ['/-nightly', 'jobId'],
-])('%s is refused for its %s', async (path, field) => {
-  const store = createMemoryJobStore();
-  await using server = await serve(store);
-  await store.createJob({ jobId: 'nightly', numTasks: 1 });
-  expect(await server.get(path)).toMatchObject({
-    status: 400,
-    body: { code: 'invalid-argument', details: { field } },
+describe('a query that is not understood', () => {
+  let server: Awaited<ReturnType<typeof serve>>;
+  beforeAll(async () => {
+    const store = createMemoryJobStore();
+    server = await serve(store);
+    await store.createJob({ jobId: 'nightly', numTasks: 1 });
+  });
+  afterAll(() => server[Symbol.asyncDispose]());
+
+  test.each([
+    ['/nightly?taks=0', 'taks'],
+    ['/nightly?task=0&task=1', 'task'],
+    ['/nightly?task=one', 'task'],
+    ['/nightly?task=100000', 'task'],
+    ['/nightly?task=1', 'taskId'],
+    ['/nightly?tag=%07', 'tag'],
+    ['?worst=bad', 'worst'],
+    ['?limit=0', 'limit'],
+    ['?limit=1001', 'limit'],
+    ['/nightly/states?afterRevision=-1', 'afterRevision'],
+    ['/nightly/states?limit=1001', 'limit'],
+    ['/nightly/events?include=all', 'include'],
+    ['/nightly/events?after=nonsense', 'after'],
+    ['/-nightly', 'jobId'],
+  ])('%s is refused for its %s', async (path, field) => {
+    expect(await server.get(path)).toMatchObject({
+      status: 400,
+      body: { code: 'invalid-argument', details: { field } },
+    });
   });
 });
 

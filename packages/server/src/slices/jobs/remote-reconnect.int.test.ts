@@ -11,6 +11,7 @@ import { createRemoteJobStore } from '@syncline/jobs/grpc';
 import type { SynclineError } from '@syncline/kernel';
 import { type FaultProxy, startFaultProxy } from '@syncline/testkit';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { Lateness } from '../../testing/lateness.js';
 import { JobWriter, type RemoteJobs, startRemoteJobs } from '../../testing/remote-jobs.js';
 import { until } from '../../testing/until.js';
 
@@ -208,9 +209,10 @@ test('a stopping server ends its streams at once, and readers are notified that 
   await until(() => seen.length > 0, 'the replay');
   const { revision } = await writer.set(0, 'a');
   await until(() => seen.some(isRevision(revision)), 'the change');
+  using lateness = new Lateness();
   const startMs = performance.now();
   await remote.server.stop();
-  expect(performance.now() - startMs).toBeLessThan(2_000);
+  expect(performance.now() - startMs - lateness.ms).toBeLessThan(5_000); // it waits longer for requests
   await until(() => seen.some(({ kind }) => kind === 'stale'), 'stale');
   await remote.store.close();
   expect((await reading).at(-1)?.kind).toBe('stale');

@@ -27,7 +27,10 @@ const jobsCrashSeeds = Number(process.env['JOBS_CRASH_SEEDS'] ?? 12);
 /** How many processes write one job in Firestore at once. */
 const jobsContenders = Number(process.env['JOBS_CONTENDERS'] ?? 5);
 
-/** How many random histories each store of jobs runs; over gRPC a quarter, in Firestore and PostgreSQL a tenth. */
+/**
+ * How many random histories the stores of jobs run together: embedded under faults a half, in memory and over gRPC a
+ * fifth each, embedded without faults a tenth. In Firestore and PostgreSQL another tenth each.
+ */
 const jobsHistories = Number(process.env['JOBS_HISTORIES'] ?? 200);
 
 /** How often a server of jobs is killed under load. */

@@ -34,7 +34,7 @@ test('J21 a schema that never resolves does not delay closing beyond timeoutMs',
   const silent = schemaOf(() => new Promise<never>(() => {}));
   const job = await createJobManager(
     { store, ...names },
-    { tags: { ingest: { schema: silent } }, timeoutMs: 20 },
+    { tags: { ingest: { schema: silent } }, timeoutMs: 1_000 },
   );
   const writing = job.setStarted({ tag: 'ingest', payload: {} });
   const failed = expect(writing).rejects.toMatchObject({ code: 'timeout', outcome: 'not-applied' });

@@ -153,7 +153,7 @@ describe('writing a state', () => {
     const observer = { ...silentMetrics, add: vi.fn() };
     const memory = createMemoryJobStore({ metrics: observer });
     const store = overrideStore(memory, { setState: () => new Promise(() => {}) });
-    const options = { observer, timeoutMs: 300 };
+    const options = { observer, timeoutMs: 1_000 };
     await using job = await createJobManager({ store, ...names }, options);
     await expect(job.setStarted({ tag })).rejects.toMatchObject({ code: 'timeout' });
     await expect(job.setStarted({ tag: '' })).rejects.toMatchObject({ code: 'invalid-argument' });

@@ -28,8 +28,8 @@ const jobsCrashSeeds = Number(process.env['JOBS_CRASH_SEEDS'] ?? 12);
 const jobsContenders = Number(process.env['JOBS_CONTENDERS'] ?? 5);
 
 /**
- * How many random histories the stores of jobs run together: embedded under faults a half, in memory and over gRPC a
- * fifth each, embedded without faults a tenth. In Firestore and PostgreSQL another tenth each.
+ * How many random histories the stores of jobs run together: three fifths embedded under faults, a fifth in memory, a
+ * tenth embedded without faults, a tenth over gRPC. Firestore and PostgreSQL run another tenth each.
  */
 const jobsHistories = Number(process.env['JOBS_HISTORIES'] ?? 200);
 

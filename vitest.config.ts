@@ -27,7 +27,10 @@ const jobsCrashSeeds = Number(process.env['JOBS_CRASH_SEEDS'] ?? 12);
 /** How many processes write one job in Firestore at once. */
 const jobsContenders = Number(process.env['JOBS_CONTENDERS'] ?? 5);
 
-/** How many random histories each store of jobs runs; over gRPC a quarter, in Firestore and PostgreSQL a tenth. */
+/**
+ * How many random histories the stores of jobs run together: three fifths embedded under faults, a fifth in memory, a
+ * tenth embedded without faults, a tenth over gRPC. Firestore and PostgreSQL run another tenth each.
+ */
 const jobsHistories = Number(process.env['JOBS_HISTORIES'] ?? 200);
 
 /** How often a server of jobs is killed under load. */

@@ -1,16 +1,19 @@
 import { createSystemClock, SynclineError } from '@syncline/kernel';
-import { describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { collectJobs } from './collect-jobs.js';
+import { OpenStores } from './conformance/open-stores.js';
 import { overrideStore } from './conformance/override-store.js';
 import { createJobManager } from './manager/create-job-manager.js';
-import { createMemoryJobStore } from './memory/memory-job-store.js';
+
+const stores = new OpenStores();
+afterEach(() => stores.close());
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
 /** Jobs of each kind, all changed about now. */
 async function storeWithJobs() {
-  const store = createMemoryJobStore();
+  const store = stores.create();
   for (const jobId of ['finished', 'marked', 'running', 'silent']) {
     await using job = await createJobManager({ store, jobId, taskIndex: 0, numTasks: 1 });
     if (jobId !== 'silent') await job.setStarted({ tag: 'work' });

@@ -9,6 +9,6 @@ test('tags are ordered as the bytes of their UTF-8 are', () => {
       const byBytes = Buffer.compare(Buffer.from(a), Buffer.from(b));
       expect(Math.sign(compareTags(a, b))).toBe(byBytes);
     }),
-    { numRuns: 2_000 },
+    { numRuns: 500 },
   );
 });

@@ -41,7 +41,7 @@ function open(options: Partial<FairStorageOptions> = {}): FairStorageService {
 
 /** Receives until a cell has this value. */
 async function received(service: FairStorageService, prob: number): Promise<RespBucket> {
-  const signal = AbortSignal.timeout(10_000);
+  const signal = AbortSignal.timeout(60_000);
   for (;;) {
     for (const response of await service.recv(signal))
       if (response.updates.some((update) => update.prob === prob)) return response;
@@ -127,7 +127,7 @@ test('while Redis does not answer the outcome is unknown, then not applied; then
   await expect(update()).rejects.toMatchObject({ outcome: 'unknown' });
   await expect(update()).rejects.toMatchObject({ code: 'unavailable', outcome: 'not-applied' });
   redis.thaw();
-  const [response] = await service.recv(AbortSignal.timeout(10_000));
+  const [response] = await service.recv(AbortSignal.timeout(60_000));
   expect(response?.seed).toBe(SEED);
   await update();
 });

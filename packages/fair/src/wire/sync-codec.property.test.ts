@@ -129,7 +129,7 @@ test('F3 a request is written byte by byte as Protobuf-ES writes it, and read ba
       expect(Buffer.from(toBinary(FairSyncRequestSchema, theirs))).toEqual(bytes);
       expect(plainRequest(decodeSyncRequest(bytes, noLimit))).toEqual(plainRequest(request));
     }),
-    { numRuns: 500 },
+    { numRuns: 200 },
   );
 });
 
@@ -142,7 +142,7 @@ test('F3 a response is written byte by byte as Protobuf-ES writes it, and read b
       expect(Buffer.from(toBinary(FairSyncResponseSchema, theirs))).toEqual(bytes);
       expect(plainResponse(decodeSyncResponse(bytes))).toEqual(plainResponse(response));
     }),
-    { numRuns: 500 },
+    { numRuns: 200 },
   );
 });
 
@@ -179,21 +179,21 @@ test('F3 cut off after any byte, a message is judged as Protobuf-ES judges it', 
         expect(differenceOf(bytes.subarray(0, length))).toBeUndefined();
       }
     }),
-    { numRuns: 60 },
+    { numRuns: 20 },
   );
 });
 
 test('F3 bytes that no encoder would choose are judged and read as Protobuf-ES does', () => {
   const random = createSeededRandom('soup');
   const judgements = { read: 0, refused: 0 };
-  for (let run = 0; run < 3_000; run += 1) {
+  for (let run = 0; run < 1_000; run += 1) {
     const shape = run % 2 === 0 ? SOUP_SHAPES.request : SOUP_SHAPES.response;
     const bytes = Uint8Array.from(wireSoup(random, shape));
     expect(differenceOf(bytes)).toBeUndefined();
     judgements[isRead(bytes) ? 'read' : 'refused'] += 1;
   }
-  expect(judgements.read).toBeGreaterThan(800);
-  expect(judgements.refused).toBeGreaterThan(500);
+  expect(judgements.read).toBeGreaterThan(250);
+  expect(judgements.refused).toBeGreaterThan(150);
 });
 
 test('F3 damaged messages are judged and read as Protobuf-ES does', () => {
@@ -203,7 +203,7 @@ test('F3 damaged messages are judged and read as Protobuf-ES does', () => {
       const damaged = mutated(createSeededRandom(seed), bytes);
       expect(differenceOf(damaged)).toBeUndefined();
     }),
-    { numRuns: 2_000 },
+    { numRuns: 500 }, // `sync-codec-fuzz.int.test.ts` tries many more
   );
 });
 

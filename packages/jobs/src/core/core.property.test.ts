@@ -223,7 +223,7 @@ describe('the core under random histories', () => {
         reached.lost += leases.filter(({ state }) => state === 'lost').length;
         reached.heldAgain += leases.filter((lease, i) => wasLost(leases.slice(0, i), lease)).length;
       }),
-      { numRuns: 200 },
+      { numRuns: 100 },
     );
     for (const [what, count] of Object.entries(reached)) expect(count, what).toBeGreaterThan(9);
   });

@@ -1,10 +1,16 @@
 // The embedded store passes the suite of every job store, over a simulated disk with delays.
 import type { Storage } from '@syncline/kernel';
 import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, inject, test } from 'vitest';
 import { jobStoreSuite } from '../conformance/job-store-suite.js';
 import { TimerCount } from '../conformance/timer-count.js';
 import { openEmbeddedJobStore } from './embedded-adapter.js';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    jobsHistories: number;
+  }
+}
 
 describe('the embedded store is a job store', () => {
   let world: SimulatedBody | undefined;
@@ -17,6 +23,7 @@ describe('the embedded store is a job store', () => {
       lost: 'store',
     },
     time: 'simulated',
+    histories: Math.ceil(inject('jobsHistories') / 10),
     pendingTimers: ({ pendingTimers }) => pendingTimers(),
     create: async () => {
       if (!world) throw new Error('a case runs inside a simulation');

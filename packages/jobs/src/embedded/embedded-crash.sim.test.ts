@@ -73,7 +73,7 @@ class SaidAndSeen {
   remember(base: string, state: State): void {
     const place = `${base}:${state.revision}`;
     const before = this.#meanings.get(place) ?? state.eventId;
-    expect(state.eventId, `J3 ${place} identifies one change`).toBe(before);
+    if (state.eventId !== before) expect(state.eventId, `J3 ${place} is one change`).toBe(before);
     this.#meanings.set(place, before);
   }
 
@@ -99,7 +99,8 @@ class SaidAndSeen {
       const isSafe = end === 'kill' || write.durability === 'synced';
       if (!state || !isSafe || write.incarnation !== incarnation) continue;
       const version = found.get(`${write.taskId} ${write.tag}`)?.version ?? 0;
-      expect(version, `J3 ${write.eventId} was acknowledged`).toBeGreaterThanOrEqual(state.version);
+      if (version < state.version)
+        expect.fail(`J3 ${write.eventId} was acknowledged as version ${state.version}`);
     }
     // What a power loss took never existed: its versions are assigned again.
     const isThere = new Set(states.map(({ eventId }) => eventId));
@@ -314,13 +315,13 @@ async function run(seed: number): Promise<void> {
         await simulation.clock.sleep(10);
       }
       if (chance.float() < 0.3) node.disk.adjust({ slowProbability: 0.1, slowMsMax: 500 });
-      await simulation.clock.sleep(chance.float() * 800);
+      await simulation.clock.sleep(chance.float() * 400);
       const isFull = chance.float() < 0.3;
       if (isFull) node.disk.adjust({ isFull: true });
-      await simulation.clock.sleep(chance.float() * 300);
+      await simulation.clock.sleep(chance.float() * 150);
       if (isFull && chance.float() < 0.7) node.disk.adjust({ isFull: false });
       if (chance.float() < 0.15) node.disk.adjust({ syncFailureProbability: 0.2 });
-      await simulation.clock.sleep(chance.float() * 800);
+      await simulation.clock.sleep(chance.float() * 400);
       if (fault) throw fault.error;
       const end = pick<Ending>(chance, ['kill', 'power', 'stopped']);
       if (end === 'stopped') await world.stop(simulation.clock);

@@ -116,7 +116,7 @@ describe('the embedded store under faults', () => {
     name: 'embedded-hard',
     capabilities: { history: 'all', reads: 'linearizable', durability: 'synced', lost: 'store' },
     time: 'simulated',
-    histories: inject('jobsHistories'),
+    histories: Math.ceil(inject('jobsHistories') * 0.6),
     create: async () => {
       machinesCount += 1;
       const machine = new StoreMachine(simulation, `machine-${machinesCount}`, impatientShare);

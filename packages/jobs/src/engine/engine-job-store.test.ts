@@ -75,7 +75,7 @@ test('a write that fails in every attempt counts one error, also with an observe
   const failed = await job.setStarted({ tag: 'a' }).catch((thrown: SynclineError) => thrown);
   expect(failed).toBeInstanceOf(SynclineError);
   const { code } = failed as SynclineError; // the store's, or that of the deadline
-  expect(attempts).toBeGreaterThan(3);
+  expect(attempts).toBeGreaterThan(1);
   const errors = metrics.add.mock.calls.filter(([name]) => /write_errors/.test(name));
   expect(errors).toEqual([['syncline_jobs_write_errors_total', 1, { code }]]);
   delete faults.commit;

@@ -56,7 +56,7 @@ const kindsOf = (events: readonly { readonly kind: string }[]) => events.map(({ 
 
 test('a pure writer listens to nothing; reads of aggregates do, and stop when nobody asks', async () => {
   const metrics = new Counters();
-  await using store = open({ listenIdleMs: 100 }, { metrics });
+  await using store = open({ listenIdleMs: 500 }, { metrics });
   const { writers } = await createStaffedJob(store);
   await at(writers, 0).set('ingest', 1);
   await store.getState('job', 0, 'ingest');

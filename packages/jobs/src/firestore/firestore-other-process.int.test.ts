@@ -48,8 +48,9 @@ test('J9 a deletion that ends late does not end those who follow the job created
 });
 
 test('a deletion that fails after its first commit says that it may have been applied', async () => {
-  await using store = open({ callTimeoutMs: 1_000 });
-  await createStaffedJob(store, { numTasks: 1 });
+  await using store = open({ callTimeoutMs: 4_000 });
+  await using other = open();
+  await createStaffedJob(other, { numTasks: 1 });
   const { deletion } = await withLateDeletion(() => store.deleteJob('job'));
   server.gate.setFaults({ isRefusing: true });
   server.gate.letGo();

@@ -27,7 +27,7 @@ afterAll(() => server[Symbol.asyncDispose]());
 
 /** A database per test, a client per call: what another process would have. */
 const processOf = (projectId: string) =>
-  createFirestoreJobStore({ projectId, ...server.settings, callTimeoutMs: 5_000 });
+  createFirestoreJobStore({ projectId, ...server.settings, callTimeoutMs: 60_000 });
 
 test('what Firestore itself could not hold comes back: lists in lists, reserved names, slashes', async () => {
   await using store = processOf('odd-content');
@@ -100,10 +100,11 @@ test('J2 J1 a write whose reply is lost is sent again, and makes one version', a
 });
 
 test('a call that fails says whether it may have been applied', async () => {
-  const settings = { projectId: 'no-answer', ...server.settings, callTimeoutMs: 1_000 };
+  const settings = { projectId: 'no-answer', ...server.settings, callTimeoutMs: 3_000 };
   await using store = createFirestoreJobStore(settings);
-  const { writers } = await createStaffedJob(store, { numTasks: 1 });
-  const send = () => at(writers, 0).send('ingest', 1);
+  await using patient = processOf('no-answer');
+  const { writers } = await createStaffedJob(patient, { numTasks: 1 });
+  const send = () => store.setState(at(writers, 0).write('ingest', 1));
   server.gate.setFaults({ commitsLeft: 0 });
   await expect(send()).rejects.toMatchObject({ code: 'unavailable', outcome: 'unknown' });
   server.gate.setFaults({ isRefusing: true });
@@ -198,11 +199,11 @@ const openLate = (options: FirestoreJobStoreOptions) =>
 
 test('J1 a write that timed out before its commit is not committed later, over a newer one', async () => {
   await using other = processOf('late');
-  const { job } = await createStaffedJob(other, { numTasks: 1 });
+  const { writers } = await createStaffedJob(other, { numTasks: 1 });
+  const writer = at(writers, 0);
   const store = openLate({ projectId: 'late', callTimeoutMs: 1_000 });
-  const writer = await TaskWriter.claim(store, job);
   server.gate.setFaults({ delayMs: Number.POSITIVE_INFINITY });
-  const late = writer.send('ingest', 1);
+  const late = store.setState(writer.write('ingest', 1));
   await expect(late).rejects.toMatchObject({ code: 'timeout', outcome: 'not-applied' });
   server.gate.setFaults({});
   expect(await writer.set('ingest', 2)).toMatchObject({ version: 1 });
@@ -224,7 +225,7 @@ test('J21 closing does not wait for reads that get no answer', async () => {
   read.catch(() => {});
   const before = clock.monotonicMs();
   await store.close();
-  expect(clock.monotonicMs() - before).toBeLessThan(2_500);
+  expect(clock.monotonicMs() - before).toBeLessThan(15_000);
   await expect(read).rejects.toMatchObject({ code: 'closed', outcome: 'not-applied' });
   server.gate.setFaults({});
   server.gate.letGo();

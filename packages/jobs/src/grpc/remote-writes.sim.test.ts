@@ -75,7 +75,7 @@ test.each([
   'a write of $bytes bytes counts $counted in the window, as the server counts it',
   ({ bytes, counted }) =>
     inWorld(async ({ clock, calls, writes, ask }) => {
-      const asked = Array.from({ length: 5_000 }, () => errorOf(ask(bytes)));
+      const asked = Array.from({ length: 2_500 }, () => errorOf(ask(bytes)));
       await clock.sleep(1);
       const { value: bytesMax } = jobsLimits.writeStreamBytesMax;
       expect(calls[0]?.numbers).toHaveLength(Math.floor(bytesMax / counted));

@@ -1,14 +1,17 @@
 // Closing a manager, whatever its subscriptions and schemas do; and readers of a job that is created again.
-import { expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
+import { OpenStores } from '../conformance/open-stores.js';
 import { overrideStore, schemaOf } from '../conformance/override-store.js';
 import type { JobSubscription } from '../job-store.js';
-import { createMemoryJobStore } from '../memory/memory-job-store.js';
 import { createJobManager, createJobReader } from './create-job-manager.js';
+
+const stores = new OpenStores();
+afterEach(() => stores.close());
 
 const names = { jobId: 'nightly', taskIndex: 0, numTasks: 2 };
 
 test('J21 a subscription that cannot be ended is reported, once the lease is released', async () => {
-  const memory = createMemoryJobStore();
+  const memory = stores.create();
   const actions: string[] = [];
   const store = overrideStore(memory, {
     subscribe: (jobId, options): JobSubscription =>
@@ -30,11 +33,11 @@ test('J21 a subscription that cannot be ended is reported, once the lease is rel
 });
 
 test('J21 a schema that never resolves does not delay closing beyond timeoutMs', async () => {
-  const store = createMemoryJobStore();
+  const store = stores.create();
   const silent = schemaOf(() => new Promise<never>(() => {}));
   const job = await createJobManager(
     { store, ...names },
-    { tags: { ingest: { schema: silent } }, timeoutMs: 20 },
+    { tags: { ingest: { schema: silent } }, timeoutMs: 1_000 },
   );
   const writing = job.setStarted({ tag: 'ingest', payload: {} });
   const failed = expect(writing).rejects.toMatchObject({ code: 'timeout', outcome: 'not-applied' });
@@ -45,7 +48,7 @@ test('J21 a schema that never resolves does not delay closing beyond timeoutMs',
 });
 
 test('a reader can read tasks that exist only since the job was created again', async () => {
-  const store = createMemoryJobStore();
+  const store = stores.create();
   await store.createJob({ jobId: 'nightly', numTasks: 1 });
   await using reader = await createJobReader({ store, jobId: 'nightly' });
   await store.deleteJob('nightly');
@@ -58,7 +61,7 @@ test('a reader can read tasks that exist only since the job was created again', 
 });
 
 test('a subscription that resumes can be resumed again before its first event', async () => {
-  const store = createMemoryJobStore();
+  const store = stores.create();
   await using job = await createJobManager({ store, ...names });
   const first = job.subscribe();
   for await (const event of first) if (event.kind === 'synced') break;

@@ -1,10 +1,13 @@
 // The fold equals what the store would return at the same revision: after a replay, changes, a reset, and a resume.
-import { expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
+import { OpenStores } from '../conformance/open-stores.js';
 import type { JobInfo } from '../job.js';
 import { defaultState, JobStatus, statusClass } from '../job.js';
 import type { Cursor, JobEvent, JobStore, StoreSubscribeOptions } from '../job-store.js';
-import { createMemoryJobStore } from '../memory/memory-job-store.js';
 import { JobFold } from './job-fold.js';
+
+const stores = new OpenStores();
+afterEach(() => stores.close());
 
 const INCLUDE = ['lease', 'job'] as const;
 
@@ -34,7 +37,7 @@ async function follow(
 
 test('in each scope, at each step', async () => {
   for (const scope of [{}, { tag: 'a' }, { taskId: 1 }, { taskId: 1, tag: 'b' }]) {
-    await using store = createMemoryJobStore();
+    await using store = stores.create();
     const { job } = await store.createJob({ jobId: 'job', numTasks: 3, expectedTags: ['a'] });
     await write(store, job, 0, 'a', 2_147_483_647);
     await write(store, job, 1, 'b', 7);
@@ -51,7 +54,7 @@ test('in each scope, at each step', async () => {
 });
 
 test('inside a replay it is not complete', async () => {
-  await using store = createMemoryJobStore();
+  await using store = stores.create();
   const { job } = await store.createJob({ jobId: 'job', numTasks: 2 });
   await write(store, job, 0, 'a', 1);
   const fold = new JobFold(job, {});
@@ -65,7 +68,7 @@ test('inside a replay it is not complete', async () => {
 });
 
 test('a reset starts over, even with another number of tasks', async () => {
-  await using store = createMemoryJobStore();
+  await using store = stores.create();
   const { job } = await store.createJob({ jobId: 'job', numTasks: 4 });
   for (const taskId of [0, 1, 2, 3]) await write(store, job, taskId, 'old', -1);
   const fold = new JobFold(job, {});
@@ -83,7 +86,7 @@ test('a reset starts over, even with another number of tasks', async () => {
 });
 
 test('seeded for a resume it is complete once the stream has delivered what it was seeded with', async () => {
-  await using store = createMemoryJobStore();
+  await using store = stores.create();
   const { job } = await store.createJob({ jobId: 'job', numTasks: 2 });
   await write(store, job, 0, 'a', 1);
   const events = await follow(store, new JobFold(job, {}));

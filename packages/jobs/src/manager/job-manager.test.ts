@@ -1,18 +1,21 @@
 import { type Logger, SynclineError, silentLogger } from '@syncline/kernel';
-import { describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { OpenStores } from '../conformance/open-stores.js';
 import { overrideStore } from '../conformance/override-store.js';
 import { JobStatus } from '../job.js';
 import type { JobStore } from '../job-store.js';
-import { createMemoryJobStore } from '../memory/memory-job-store.js';
 import { createJobManager, createJobReader } from './create-job-manager.js';
 import type { JobManager } from './job-manager.js';
 
-const target = (store = createMemoryJobStore()) =>
+const stores = new OpenStores();
+afterEach(() => stores.close());
+
+const target = (store = stores.create()) =>
   ({ store, jobId: 'nightly', taskIndex: 0, numTasks: 2 }) as const;
 
 describe('opening', () => {
   test('creates the job with its labels and expected tags, and claims the task', async () => {
-    const store = createMemoryJobStore();
+    const store = stores.create();
     const tags = { ingest: {}, cleanup: { expected: false } };
     await using job = await createJobManager(target(store), { tags, labels: { team: 'data' } });
     expect(job.info).toMatchObject({
@@ -27,7 +30,7 @@ describe('opening', () => {
   });
 
   test('J15 adopts the number of tasks that the job has, and logs it', async () => {
-    const store = createMemoryJobStore();
+    const store = stores.create();
     await using first = await createJobManager(target(store));
     const warn = vi.fn();
     const log: Logger = { ...silentLogger, warn, child: () => log };
@@ -43,14 +46,14 @@ describe('opening', () => {
   });
 
   test('J15 a task beyond the caller’s own count is fine if the job has it', async () => {
-    const store = createMemoryJobStore();
+    const store = stores.create();
     await using _first = await createJobManager(target(store));
     await using other = await createJobManager({ ...target(store), taskIndex: 1, numTasks: 1 });
     expect(other.info.numTasks).toBe(2);
   });
 
   test('J15 refuses a task that the job does not have, whatever the caller counts', async () => {
-    const store = createMemoryJobStore();
+    const store = stores.create();
     await using _first = await createJobManager(target(store));
     const second = createJobManager({ ...target(store), taskIndex: 5, numTasks: 8 });
     await expect(second).rejects.toMatchObject({
@@ -61,7 +64,7 @@ describe('opening', () => {
   });
 
   test('J15 refuses a different number of tasks with `fail`', async () => {
-    const store = createMemoryJobStore();
+    const store = stores.create();
     await using _first = await createJobManager(target(store));
     const second = createJobManager(
       { ...target(store), numTasks: 3 },
@@ -82,7 +85,7 @@ describe('opening', () => {
     [{ jobId: '' }, 'jobId'],
     [{ jobId: 'a/b' }, 'jobId'],
   ])('J20 refuses %j and creates nothing', async (change, field) => {
-    const store = createMemoryJobStore();
+    const store = stores.create();
     const opening = createJobManager({ ...target(store), ...change });
     await expect(opening).rejects.toMatchObject({ code: 'invalid-argument', details: { field } });
     expect((await store.listJobs({})).jobs).toEqual([]);
@@ -102,14 +105,14 @@ describe('opening', () => {
   });
 
   test('a job that is marked deleted cannot be opened to write', async () => {
-    const store = createMemoryJobStore();
+    const store = stores.create();
     await using job = await createJobManager(target(store));
     await job.markJobDeleted();
     await expect(createJobManager(target(store))).rejects.toMatchObject({ code: 'conflict' });
   });
 
   test('a reader creates nothing', async () => {
-    const store = createMemoryJobStore();
+    const store = stores.create();
     const opening = createJobReader({ store, jobId: 'nightly' });
     await expect(opening).rejects.toMatchObject({ code: 'not-found' });
     expect((await store.listJobs({})).jobs).toEqual([]);
@@ -123,7 +126,7 @@ describe('opening', () => {
 
 describe('reading', () => {
   test('the four scopes of getState', async () => {
-    const store = createMemoryJobStore();
+    const store = stores.create();
     await using job = await createJobManager(target(store));
     await using other = await createJobManager({ ...target(store), taskIndex: 1 });
     await job.setState({ tag: 'ingest', status: 40 });
@@ -150,7 +153,7 @@ describe('reading', () => {
   });
 
   test('listStates reads all pages', async () => {
-    const store = createMemoryJobStore();
+    const store = stores.create();
     await using job = await createJobManager(target(store));
     for (const tag of ['a', 'b', 'c', 'd', 'e']) await job.setStarted({ tag });
     const small = overrideStore(store, {
@@ -164,7 +167,7 @@ describe('reading', () => {
   });
 
   test('listStates refuses to mix two incarnations', async () => {
-    const store = createMemoryJobStore();
+    const store = stores.create();
     await using job = await createJobManager(target(store));
     for (const tag of ['a', 'b', 'c']) await job.setStarted({ tag });
     const small = overrideStore(store, {
@@ -182,7 +185,7 @@ describe('reading', () => {
 
 describe('metadata of the whole job', () => {
   test('J14 is written by task 0 only', async () => {
-    const store = createMemoryJobStore();
+    const store = stores.create();
     await using zero = await createJobManager(target(store));
     await using one = await createJobManager({ ...target(store), taskIndex: 1 });
     const before = (await store.getJob('nightly'))?.revision;
@@ -201,7 +204,7 @@ describe('metadata of the whole job', () => {
   });
 
   test('J13 is not written by a task 0 that was taken over, nor to another incarnation', async () => {
-    const store = createMemoryJobStore();
+    const store = stores.create();
     await using old = await createJobManager(target(store));
     await using _new = await createJobManager(target(store));
     await expect(old.updateJob({ labels: { a: 'b' } })).rejects.toMatchObject({ code: 'fenced' });
@@ -234,7 +237,7 @@ describe('a global write that is repeated', () => {
   }
 
   test('J13 does not delete a job that was created since, and counts as applied', async () => {
-    const store = createMemoryJobStore();
+    const store = stores.create();
     await using job = await createJobManager(target(recreatedBehind(store)));
     expect(await job.deleteJob()).toMatchObject({ applied: true });
     expect(await store.getJob('nightly')).toMatchObject({ revision: 1 });
@@ -244,7 +247,7 @@ describe('a global write that is repeated', () => {
     ['updateJob', (job: JobManager) => job.updateJob({ labels: { a: 'b' } })],
     ['markJobDeleted', (job: JobManager) => job.markJobDeleted()],
   ])('J13 %s is fenced by a job that was created since', async (_name, write) => {
-    const store = createMemoryJobStore();
+    const store = stores.create();
     await using job = await createJobManager(target(recreatedBehind(store)));
     await expect(write(job)).rejects.toMatchObject({ code: 'fenced' });
     expect(await store.getJob('nightly')).toMatchObject({ revision: 1, labels: {} });
@@ -253,7 +256,7 @@ describe('a global write that is repeated', () => {
 
 describe('the end', () => {
   test('after its own deleteJob() nothing is renewed or released, and nothing is logged', async () => {
-    const store = createMemoryJobStore();
+    const store = stores.create();
     const actions: string[] = [];
     const counted = overrideStore(store, {
       lease(request, call) {
@@ -275,7 +278,7 @@ describe('the end', () => {
   });
 
   test('J13 a manager that was fenced refuses every call', async () => {
-    const store = createMemoryJobStore();
+    const store = stores.create();
     await using old = await createJobManager(target(store));
     await using _new = await createJobManager(target(store));
     const fenced = { code: 'fenced' };
@@ -303,7 +306,7 @@ describe('the end', () => {
   });
 
   test('close() releases the lease after the writes that were accepted', async () => {
-    const store = createMemoryJobStore();
+    const store = stores.create();
     const job = await createJobManager(target(store));
     const writing = [1, 2, 3].map((status) => job.setState({ tag: 'ingest', status: 10 + status }));
     await job.close();

@@ -1,7 +1,10 @@
-import { expect, test } from 'vitest';
-import { createMemoryJobStore } from '../memory/memory-job-store.js';
+import { afterEach, expect, test } from 'vitest';
+import { OpenStores } from '../conformance/open-stores.js';
 import { createJobManager } from './create-job-manager.js';
 import type { JobManager } from './job-manager.js';
+
+const stores = new OpenStores();
+afterEach(() => stores.close());
 
 const names = { jobId: 'nightly', taskIndex: 0, numTasks: 1 };
 
@@ -15,7 +18,7 @@ test.each<[object, object, string, string]>([
 ])(
   'an unknown name is refused with the nearest or all known ones: %j %j',
   async (target, options, field, known) => {
-    const store = createMemoryJobStore();
+    const store = stores.create();
     await expect(createJobManager({ store, ...names, ...target }, options)).rejects.toMatchObject({
       code: 'invalid-argument',
       message: expect.stringContaining(known),
@@ -33,7 +36,7 @@ test('a missing store is refused', async () => {
 });
 
 test('all known names are accepted', async () => {
-  const store = createMemoryJobStore();
+  const store = stores.create();
   await using job = await createJobManager(
     { store, ...names },
     {
@@ -58,7 +61,7 @@ test.each<[string, (job: JobManager) => Promise<unknown>, string]>([
   ['waitFor', (job) => job.waitFor({ tags: 'a' } as never, () => true), 'tags'],
   ['updateJob', (job) => job.updateJob({ label: {} } as never), 'label'],
 ])('%s with an unknown option is refused, and changes nothing', async (_, call, field) => {
-  const store = createMemoryJobStore();
+  const store = stores.create();
   await using job = await createJobManager({ store, ...names });
   const before = job.info.revision;
   await expect(call(job)).rejects.toMatchObject({ code: 'invalid-argument', details: { field } });
@@ -67,7 +70,7 @@ test.each<[string, (job: JobManager) => Promise<unknown>, string]>([
 });
 
 test('a store refuses unknown fields of a job, of a query and of a lease', async () => {
-  const store = createMemoryJobStore();
+  const store = stores.create();
   const spec = { jobId: 'nightly', numTasks: 1, label: {} };
   const refused = (field: string) => ({ code: 'invalid-argument', details: { field } });
   await expect(store.createJob(spec)).rejects.toMatchObject(refused('label'));

@@ -1,13 +1,16 @@
 // What is logged when the job already exists with different tags.
 import { type Logger, silentLogger } from '@syncline/kernel';
-import { expect, test, vi } from 'vitest';
-import { createMemoryJobStore } from '../memory/memory-job-store.js';
+import { afterEach, expect, test, vi } from 'vitest';
+import { OpenStores } from '../conformance/open-stores.js';
 import { createJobManager } from './create-job-manager.js';
 import type { TagSchemas } from './tag-schemas.js';
 
+const stores = new OpenStores();
+afterEach(() => stores.close());
+
 /** The warnings of a process that declares `tags` for a job that expects `ingest` and `report`. */
 async function warningsFor(tags?: TagSchemas): Promise<readonly unknown[]> {
-  const target = { store: createMemoryJobStore(), jobId: 'nightly', numTasks: 2 };
+  const target = { store: stores.create(), jobId: 'nightly', numTasks: 2 };
   const warn = vi.fn();
   const log: Logger = { ...silentLogger, warn, child: () => log };
   const first = { tags: { report: {}, ingest: {} }, log };

@@ -1,8 +1,11 @@
 import { silentMetrics } from '@syncline/kernel';
-import { describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { OpenStores } from '../conformance/open-stores.js';
 import { overrideStore, schemaOf } from '../conformance/override-store.js';
-import { createMemoryJobStore } from '../memory/memory-job-store.js';
 import { createJobManager, createJobReader } from './create-job-manager.js';
+
+const stores = new OpenStores();
+afterEach(() => stores.close());
 
 const names = { jobId: 'nightly', taskIndex: 1, numTasks: 2 };
 const tag = 'ingest';
@@ -14,7 +17,7 @@ const withHalf = schemaOf(async ({ count }: { readonly count: number }) => {
 
 describe('writing a state', () => {
   test('returns the state as the store keeps it', async () => {
-    await using job = await createJobManager({ store: createMemoryJobStore(), ...names });
+    await using job = await createJobManager({ store: stores.create(), ...names });
     const first = await job.setState({ tag, status: 40, message: 'row 7', payload: { row: 7 } });
     expect(first).toMatchObject({ applied: true, duplicate: false });
     expect(first.state).toMatchObject({
@@ -33,7 +36,7 @@ describe('writing a state', () => {
   });
 
   test('J2 a repeat with its event id gets the first result, other content is a conflict', async () => {
-    await using job = await createJobManager({ store: createMemoryJobStore(), ...names });
+    await using job = await createJobManager({ store: stores.create(), ...names });
     const write = { tag, status: 40, eventId: 'mine' };
     const first = await job.setState(write);
     await job.setFinished({ tag });
@@ -45,7 +48,7 @@ describe('writing a state', () => {
   });
 
   test('applies only at the requested version', async () => {
-    await using job = await createJobManager({ store: createMemoryJobStore(), ...names });
+    await using job = await createJobManager({ store: stores.create(), ...names });
     const isNew = { tag, status: 10, ifVersion: 0 };
     expect(await job.setState(isNew)).toMatchObject({ applied: true, state: { version: 1 } });
     expect(await job.setState({ ...isNew, status: 11 })).toMatchObject({
@@ -64,7 +67,7 @@ describe('writing a state', () => {
     [{ eventId: '' }, 'eventId'],
     [{ payload: [] as never }, 'payload'],
   ])('J20 refuses %j', async (change, field) => {
-    const store = createMemoryJobStore();
+    const store = stores.create();
     await using job = await createJobManager({ store, ...names });
     const own = { taskId: 1, jobId: 'nightly' };
     const writing = job.setState({ tag, status: 1, ...own, ...change });
@@ -74,7 +77,7 @@ describe('writing a state', () => {
   });
 
   test('J20 refuses a payload that its schema refuses, and keeps the order of the others', async () => {
-    const store = createMemoryJobStore();
+    const store = stores.create();
     await using job = await createJobManager(
       { store, ...names },
       { tags: { ingest: { schema: withHalf, schemaVersion: 3 } } },
@@ -96,7 +99,7 @@ describe('writing a state', () => {
   });
 
   test('sends the payload as it was when called', async () => {
-    await using job = await createJobManager({ store: createMemoryJobStore(), ...names });
+    await using job = await createJobManager({ store: stores.create(), ...names });
     const payload = { rows: [1] };
     const writing = job.setStarted({ tag, payload });
     payload.rows.push(2);
@@ -105,7 +108,7 @@ describe('writing a state', () => {
 
   test('sends the original payload, whatever the schema does to its copy', async () => {
     const greedy = schemaOf((given: Record<string, unknown>) => Object.assign(given, { mine: 1 }));
-    const target = { store: createMemoryJobStore(), ...names };
+    const target = { store: stores.create(), ...names };
     await using writer = await createJobManager(target, { tags: { [tag]: { schema: greedy } } });
     await using reader = await createJobReader({ store: target.store, jobId: names.jobId });
     await writer.setStarted({ tag, payload: { rows: 7 } });
@@ -113,7 +116,7 @@ describe('writing a state', () => {
   });
 
   test('reports its time, and what failed by its code', async () => {
-    const memory = createMemoryJobStore();
+    const memory = stores.create();
     const observer = { ...silentMetrics, add: vi.fn(), observe: vi.fn() };
     const store = overrideStore(memory, {});
     await using job = await createJobManager({ store, ...names }, { observer });
@@ -136,7 +139,7 @@ describe('writing a state', () => {
 
   test('leaves to the store what both would count, if they have the same observer', async () => {
     const observer = { ...silentMetrics, add: vi.fn(), observe: vi.fn() };
-    const store = createMemoryJobStore({ metrics: observer });
+    const store = stores.create({ metrics: observer });
     await using job = await createJobManager({ store, ...names }, { observer });
     await job.setStarted({ tag });
     await using _newer = await createJobManager({ store, ...names }, { observer });
@@ -151,9 +154,9 @@ describe('writing a state', () => {
 
   test('counts what never reaches its store, if they have the same observer', async () => {
     const observer = { ...silentMetrics, add: vi.fn() };
-    const memory = createMemoryJobStore({ metrics: observer });
+    const memory = stores.create({ metrics: observer });
     const store = overrideStore(memory, { setState: () => new Promise(() => {}) });
-    const options = { observer, timeoutMs: 300 };
+    const options = { observer, timeoutMs: 1_000 };
     await using job = await createJobManager({ store, ...names }, options);
     await expect(job.setStarted({ tag })).rejects.toMatchObject({ code: 'timeout' });
     await expect(job.setStarted({ tag: '' })).rejects.toMatchObject({ code: 'invalid-argument' });

@@ -1,11 +1,14 @@
-import { describe, expect, test } from 'vitest';
-import { createMemoryJobStore } from '../memory/memory-job-store.js';
+import { afterEach, describe, expect, test } from 'vitest';
+import { OpenStores } from '../conformance/open-stores.js';
 import { createJobManager } from './create-job-manager.js';
 import { errorMessage, warningMessage } from './status-message.js';
 
+const stores = new OpenStores();
+afterEach(() => stores.close());
+
 const open = () =>
   createJobManager(
-    { store: createMemoryJobStore(), jobId: 'nightly', taskIndex: 0, numTasks: 1 },
+    { store: stores.create(), jobId: 'nightly', taskIndex: 0, numTasks: 1 },
     { statuses: { diskFull: -20 } },
   );
 

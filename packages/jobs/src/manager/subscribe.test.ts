@@ -1,16 +1,19 @@
 import { silentMetrics } from '@syncline/kernel';
-import { describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { OpenStores } from '../conformance/open-stores.js';
 import { overrideStore, schemaOf } from '../conformance/override-store.js';
 import type { JobEvent, JobSubscription } from '../job-store.js';
-import { createMemoryJobStore } from '../memory/memory-job-store.js';
 import { createJobManager } from './create-job-manager.js';
+
+const stores = new OpenStores();
+afterEach(() => stores.close());
 
 const withMany = schemaOf(({ rows }: { readonly rows: number }) => ({ rows, isMany: rows > 100 }));
 const tags = { ingest: { schema: withMany }, export: {} };
 const statuses = { parsing: 20 };
 const names = { jobId: 'nightly', taskIndex: 0, numTasks: 2 };
 
-const open = (store = createMemoryJobStore(), options = {}) =>
+const open = (store = stores.create(), options = {}) =>
   createJobManager({ store, ...names }, { tags, statuses, ...options });
 
 /** The next `count` events of a subscription, which stays open. */
@@ -45,7 +48,7 @@ describe('a subscription of a manager', () => {
   });
 
   test('a payload that cannot be read is delivered, and the stream continues', async () => {
-    const store = createMemoryJobStore();
+    const store = stores.create();
     await using job = await open(store);
     const { epoch } = await job.heartbeat();
     const { incarnation } = job.info;
@@ -110,7 +113,7 @@ describe('a subscription of a manager', () => {
 
   test('J21 ends without an error when its signal fires, and drops what is buffered', async () => {
     let disposals = 0;
-    const memory = createMemoryJobStore();
+    const memory = stores.create();
     const store = overrideStore(memory, {
       subscribe(jobId, options) {
         const source = memory.subscribe(jobId, options);
@@ -149,7 +152,7 @@ describe('a subscription of a manager', () => {
       if (checks === 3) stop.abort(); // before sending, in the answer, and now in the subscription
       return value;
     });
-    await using job = await open(createMemoryJobStore(), { tags: { ingest: { schema: slow } } });
+    await using job = await open(stores.create(), { tags: { ingest: { schema: slow } } });
     await job.setStarted({ tag: 'ingest', payload: { rows: 1 } });
     const seen: string[] = [];
     for await (const event of job.subscribe({ signal: stop.signal })) {
@@ -161,7 +164,7 @@ describe('a subscription of a manager', () => {
   });
 
   test('reports its replay, and dropped buffers', async () => {
-    const memory = createMemoryJobStore();
+    const memory = stores.create();
     const gap: JobEvent = { kind: 'gap', reason: 'overflow', fromRevision: 1, toRevision: 2 };
     const store = overrideStore(memory, {
       subscribe(jobId, options): JobSubscription {

@@ -1,10 +1,13 @@
-import { describe, expect, expectTypeOf, test } from 'vitest';
+import { afterEach, describe, expect, expectTypeOf, test } from 'vitest';
+import { OpenStores } from '../conformance/open-stores.js';
 import { schemaOf } from '../conformance/override-store.js';
 import type { JsonObject, State } from '../job.js';
 import type { JobEvent, JobSubscription } from '../job-store.js';
-import { createMemoryJobStore } from '../memory/memory-job-store.js';
 import { createJobManager } from './create-job-manager.js';
 import type { Written, WrittenIf } from './job-manager.js';
+
+const stores = new OpenStores();
+afterEach(() => stores.close());
 
 // The output differs from the input: text goes in, a number comes out.
 const rows = schemaOf((value: { readonly rows: string }) => ({ rows: Number(value.rows) }));
@@ -13,12 +16,12 @@ const statuses = { parsing: 20, broken: -20 };
 
 const open = () =>
   createJobManager(
-    { store: createMemoryJobStore(), jobId: 'typed', taskIndex: 0, numTasks: 1 },
+    { store: stores.create(), jobId: 'typed', taskIndex: 0, numTasks: 1 },
     { tags, statuses },
   );
 const openPlain = () =>
   createJobManager({
-    store: createMemoryJobStore(),
+    store: stores.create(),
     jobId: 'plain',
     taskIndex: 0,
     numTasks: 1,

@@ -1,20 +1,23 @@
 import { SynclineError } from '@syncline/kernel';
-import { describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { OpenStores } from '../conformance/open-stores.js';
 import { overrideStore } from '../conformance/override-store.js';
 import type { Progress } from '../job.js';
 import type { JobEvent } from '../job-store.js';
-import { createMemoryJobStore } from '../memory/memory-job-store.js';
 import { outOfReach, RECONNECT_DEFAULTS } from '../reconnect.js';
 import { createJobManager, createJobReader } from './create-job-manager.js';
+
+const stores = new OpenStores();
+afterEach(() => stores.close());
 
 const WAIT = { timeout: 30_000 };
 const names = { jobId: 'nightly', taskIndex: 0, numTasks: 2 };
 const tags = { ingest: {}, export: {} };
 const isFinished = ({ cells }: Progress<unknown>) => cells.finished === cells.total;
 
-async function openBoth(store = createMemoryJobStore()) {
-  const zero = await createJobManager({ store, ...names }, { tags });
-  const one = await createJobManager({ store, ...names, taskIndex: 1 }, { tags });
+async function openBoth(store = stores.create()) {
+  const zero = stores.closing(await createJobManager({ store, ...names }, { tags }));
+  const one = stores.closing(await createJobManager({ store, ...names, taskIndex: 1 }, { tags }));
   return { store, zero, one };
 }
 

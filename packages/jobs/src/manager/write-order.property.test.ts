@@ -60,7 +60,7 @@ test('writes of one tag are sent one at a time and in call order, whichever call
         await job.close();
       }),
     ),
-    { numRuns: 50 },
+    { numRuns: 25 },
   );
 });
 

@@ -19,7 +19,7 @@ describe('the memory store is a job store', () => {
     capabilities: createMemoryJobStore().capabilities,
     time: 'simulated',
     pendingTimers: ({ pendingTimers }) => pendingTimers(),
-    histories: inject('jobsHistories') / 2,
+    histories: Math.ceil(inject('jobsHistories') / 5),
     create: async () => {
       if (!world) throw new Error('a case runs inside a simulation');
       const clock = new TimerCount(world.clock);

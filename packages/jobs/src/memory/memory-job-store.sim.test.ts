@@ -66,11 +66,15 @@ describe('the memory store', () => {
       const synced = first.at(-1);
       const after = synced && 'cursor' in synced ? synced.cursor : undefined;
       if (after === undefined) throw new Error('synced has a cursor');
-      for (let i = 0; i < RING_MAX; i += 1) await store.setState(write());
+      const fillRing = async () => {
+        for (let written = 0; written < RING_MAX; written += 1_000)
+          await Promise.all(Array.from({ length: 1_000 }, () => store.setState(write())));
+      };
+      await fillRing();
       const within = await readTo(store.subscribe('nightly', { scope: {}, after }), 'live');
       expect(within.filter(({ kind }) => kind === 'change')).toHaveLength(RING_MAX);
       expect(within.some(({ kind }) => kind === 'gap')).toBe(false);
-      for (let i = 0; i < RING_MAX; i += 1) await store.setState(write());
+      await fillRing();
       const beyond = await readTo(store.subscribe('nightly', { scope: {}, after }), 'live');
       expect(beyond.map(({ kind }) => kind)).toEqual(['synced', 'gap', 'change', 'live']);
       expect(beyond[1]).toMatchObject({ reason: 'compacted', fromRevision: 3 });

@@ -104,7 +104,7 @@ function suiteOf(name: string, engine: EngineOptions, hasFaults: boolean) {
   return jobStoreSuite<TwoStores>({
     name,
     capabilities: { history: 'all', reads: 'linearizable', durability: 'synced', lost: 'store' },
-    histories: Math.ceil(inject('jobsHistories') / 10),
+    histories: Math.ceil(inject('jobsHistories') / (hasFaults ? 10 : 50)),
     pendingTimers: ({ clock }) => clock.pending,
     create: async () => {
       const stores = new TwoStores(engine);

@@ -86,14 +86,14 @@ function lastBefore({ firstNumber }: SampleFile, offset: number): number {
   return firstNumber - 1 + Math.max(Math.floor((offset - HEADER_BYTES) / RECORD_BYTES), 0);
 }
 
-test.each([0x01, 0xff])('K40 K43 every byte changed, one at a time (^ %i)', (mask) =>
+test('K40 K43 every byte changed, one at a time', () =>
   runInSimulation(1, async (world) => {
     const samples = await writeSample(world);
     const damaged = new DamagedLog(world);
     for (const sample of samples) {
       for (let offset = 0; offset < sample.content.length; offset += 1) {
         const content = sample.content.slice();
-        content[offset] = (content[offset] ?? 0) ^ mask;
+        content[offset] = (content[offset] ?? 0) ^ (offset % 2 === 0 ? 0x01 : 0xff);
         const directory = await damaged.create(
           samples.map((each) => (each === sample ? { ...each, content } : each)),
         );
@@ -101,8 +101,7 @@ test.each([0x01, 0xff])('K40 K43 every byte changed, one at a time (^ %i)', (mas
         await damaged.expectPrefix(directory, lastBefore(sample, offset));
       }
     }
-  }),
-);
+  }));
 
 test.each(['missing', 'zeros'])('K40 K43 every file cut at every byte, the rest is %s', (rest) =>
   runInSimulation(1, async (world) => {

@@ -178,7 +178,6 @@ describe('planted bugs', () => {
     },
   ])('$bug', async ({ bug, edits, run }) => {
     const entry = edits[0]?.file ?? '';
-    await run(entry === source ? jsonlCode : fileCode);
     const name = `streams-${bug.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')}`;
     const edited = await loadEdited({ folder: 'streams', entry, bug: name, edits });
     await expect(run(edited)).rejects.toThrow();

@@ -221,7 +221,6 @@ describe('planted bugs', () => {
       run: deleteFromTheMiddle,
     },
   ])('$bug', async ({ bug, find, run }) => {
-    await run(code);
     const name = `streams-${bug.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')}`;
     const edits = [{ file: 'ends/nats-source', find, replace: 'false' }];
     const edited = await loadEdited({ folder: 'streams', entry: 'nats', bug: name, edits });

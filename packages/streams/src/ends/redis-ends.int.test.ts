@@ -453,7 +453,6 @@ describe('planted bugs', () => {
       run: readBigIds,
     },
   ])('$bug', async ({ bug, edits, run }) => {
-    await run(code);
     const name = `streams-${bug.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')}`;
     const edited = { folder: 'streams', entry: 'redis', bug: name, edits };
     await expect(run((await loadEdited(edited)) as Code)).rejects.toThrow();

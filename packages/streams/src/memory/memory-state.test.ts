@@ -35,10 +35,10 @@ class ManualTurns {
 }
 
 describe('X22 a snapshot that is encoded in slices', () => {
-  const keys = Array.from({ length: 40_000 }, (_, index) => index);
+  const keys = Array.from({ length: 12_000 }, (_, index) => index); // several slices
 
   test('holds what was there at the call, wherever writes come in between', async () => {
-    for (const slicesBefore of [0, 1, 5, 10]) {
+    for (const slicesBefore of [0, 1, 2, 4]) {
       const turns = new ManualTurns();
       const state = await memoryState({}, { clock: turns }).open('s', aggregate(numberCodec));
       for (const key of keys) state.update(key, () => 1);
@@ -51,14 +51,14 @@ describe('X22 a snapshot that is encoded in slices', () => {
       for (const key of keys) state.update(key, (n = 0) => n + 10); // removed ones come back
       const snapshot = await completed(running, turns);
       expect(Buffer.compare(snapshot, expected), `${slicesBefore} slices before`).toBe(0);
-      expect([state.get(0), state.get(1), state.get(79_999)]).toEqual([10, 12, 5]);
+      expect([state.get(0), state.get(1), state.get(23_999)]).toEqual([10, 12, 5]);
     }
   });
 
   test('takes its turns with others: no slice has more than 4,096 entries', async () => {
     const turns = new ManualTurns();
     const state = await memoryState({}, { clock: turns }).open('s', aggregate(numberCodec));
-    for (const key of keys) state.update(key, () => 1);
+    for (let key = 0; key < 40_000; key += 1) state.update(key, () => 1);
     const running = state.snapshot();
     let slices = 0;
     while (await turns.next()) slices += 1;

@@ -36,7 +36,7 @@ describe('X1 the bytes of keys', () => {
         expect(Math.sign(compareKeys(left, right))).toBe(order);
         expect(order === 0).toBe(left === right);
       }),
-      { numRuns: 2_000 },
+      { numRuns: 500 },
     );
   });
 

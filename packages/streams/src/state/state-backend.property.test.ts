@@ -231,7 +231,7 @@ describe('X3 X4 versioned state', () => {
       fc.asyncProperty(fc.array(steps, { maxLength: 60 }), (list) =>
         run<Backend, Model>(versioned(stringCodec, 'logical-time'), new Map(), list),
       ),
-      { numRuns: 150 },
+      { numRuns: 75 },
     );
   });
 
@@ -326,7 +326,7 @@ describe('X4 aggregate state', () => {
       fc.asyncProperty(fc.array(steps, { maxLength: 60 }), (list) =>
         run<Backend, Model>(aggregate(jsonCodec<readonly string[]>()), new Map(), list),
       ),
-      { numRuns: 150 },
+      { numRuns: 75 },
     );
   });
 });

@@ -62,7 +62,7 @@ test(
       checkTotals(await linesIn(out));
     }
   },
-  60_000 + 6_000 * KILLS,
+  180_000 + 20_000 * KILLS, // only against a hang
 );
 
 test('a thread that exits in the middle of its work is restarted with all others', async () => {

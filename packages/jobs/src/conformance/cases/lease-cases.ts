@@ -165,23 +165,25 @@ const { value: TTL_MS } = jobsLimits.leaseTtlMinMs;
 
 async function lostAndRenewed(context: CaseContext): Promise<void> {
   const { subject, capabilities } = context;
-  const { writer, reader } = await silentTask(context);
+  const { writer, reader, renewedMs } = await silentTask(context);
   await using _ = reader;
-  const startMs = subject.clock.monotonicMs();
   const lost = await nextLease(reader);
   assert.deepEqual([lost.state, lost.epoch, lost.taskId], ['lost', writer.lease.epoch, 1]);
-  isWithinBounds(context, subject.clock.monotonicMs() - startMs);
+  isWithinBounds(context, renewedMs, subject.clock.monotonicMs());
   assert.deepEqual(
     (await subject.store.listLost(JOB_ID)).map(({ taskId }) => taskId),
     [1],
   );
   assert.equal((await subject.store.aggregate(JOB_ID, {})).lostTasks, 1);
   assert.equal((await subject.store.aggregate(JOB_ID, { taskId: 0 })).lostTasks, 0);
+  const renewedAgainMs = subject.clock.monotonicMs();
   const again = await writer.act('renew');
   assert.equal(again.state, 'held');
   isRevisionAfter(capabilities, again.revision, { before: lost.revision });
   assert.equal((await nextLease(reader)).state, 'held');
-  assert.deepEqual(await subject.store.listLost(JOB_ID), []);
+  const lostAgain = await subject.store.listLost(JOB_ID);
+  const isStalled = subject.clock.monotonicMs() - renewedAgainMs >= TTL_MS;
+  if (!isStalled) assert.deepEqual(lostAgain, []);
 }
 
 async function lostAndWritten(context: CaseContext): Promise<void> {
@@ -207,11 +209,9 @@ async function finishedIsNotLost({ subject }: CaseContext): Promise<void> {
   await done.set('b', -1);
   const silent = await TaskWriter.claim(subject.store, job, { taskId: 1, ttlMs: TTL_MS });
   await silent.set('a', 2_147_483_647);
-  await silent.set('b', -2);
-  const events = await reader.until(
-    (event) => event.kind === 'lease' && event.lease.state === 'lost',
-  );
-  const lost = events.at(-1);
+  // On a stalled machine a lease may also have been lost before the last write of its task renewed it.
+  const { revision } = await silent.set('b', -2);
+  const lost = (await reader.until((event) => isLostAfter(event, revision))).at(-1);
   assert.equal(lost?.kind === 'lease' && lost.lease.taskId, 1);
   await subject.clock.sleep(TTL_MS);
   assert.deepEqual(
@@ -226,8 +226,7 @@ async function endless({ subject }: CaseContext): Promise<void> {
   await reader.untilKind('synced');
   await TaskWriter.claim(subject.store, job, { taskId: 0, ttlMs: 0 });
   await TaskWriter.claim(subject.store, job, { taskId: 1, ttlMs: TTL_MS });
-  const isLost = (event: JobEvent) => event.kind === 'lease' && event.lease.state === 'lost';
-  const lost = (await reader.until(isLost)).at(-1);
+  const lost = (await reader.until((event) => isLostAfter(event, 0))).at(-1);
   assert.equal(lost?.kind === 'lease' && lost.lease.taskId, 1);
 }
 
@@ -236,9 +235,15 @@ async function silentTask({ subject }: CaseContext) {
   const job = await createJob(subject.store, { numTasks: 2 });
   const reader = new StreamReader(subject, { include: ['lease'] });
   const writer = await TaskWriter.claim(subject.store, job, { taskId: 1, ttlMs: TTL_MS });
+  const sentMs = subject.clock.monotonicMs();
   const { revision } = await writer.set('a', 1);
+  const renewedMs = { from: sentMs, to: subject.clock.monotonicMs() };
   await reader.untilRevision(revision);
-  return { writer, reader };
+  return { writer, reader, renewedMs };
+}
+
+function isLostAfter(event: JobEvent, revision: number): boolean {
+  return event.kind === 'lease' && event.lease.state === 'lost' && event.lease.revision > revision;
 }
 
 async function nextLease(reader: StreamReader) {
@@ -246,10 +251,15 @@ async function nextLease(reader: StreamReader) {
   return event?.kind === 'lease' ? event.lease : assert.fail('no lease event arrived');
 }
 
-/** The lower bound is exact only if the clock is; the upper bound leaves room for a busy machine. */
-function isWithinBounds({ capabilities, time }: CaseContext, elapsedMs: number): void {
+/** `renewedMs`: when the last renewal was made. The upper bound leaves room for a busy machine. */
+function isWithinBounds(
+  { capabilities, time }: CaseContext,
+  renewedMs: { readonly from: number; readonly to: number },
+  lostMs: number,
+): void {
   const latestMs = capabilities.lost === 'store' ? TTL_MS + 1_000 : 1.5 * TTL_MS;
-  const roomMs = time === 'simulated' ? 50 : 5_000;
-  assert.ok(elapsedMs >= TTL_MS - (time === 'simulated' ? 50 : 500), `lost after ${elapsedMs} ms`);
-  assert.ok(elapsedMs <= latestMs + roomMs, `lost after ${elapsedMs} ms`);
+  const roomMs = time === 'simulated' ? 50 : 10_000;
+  const [leastMs, mostMs] = [lostMs - renewedMs.to, lostMs - renewedMs.from];
+  assert.ok(mostMs >= TTL_MS - 50, `lost after ${mostMs} ms`);
+  assert.ok(leastMs <= latestMs + roomMs, `lost after ${leastMs} ms`);
 }

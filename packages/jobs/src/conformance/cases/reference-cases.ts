@@ -13,7 +13,7 @@ import type { CaseContext, Cases } from '../job-store-subject.js';
 import { createReferenceJobStore } from '../reference/reference-store.js';
 import { type Age, drawCall, type StoreCall } from './random-call.js';
 
-const STEPS = { simulated: 300, real: 80 } as const;
+const STEPS = { simulated: 300, real: 50 } as const;
 
 export const referenceCases: Cases = Object.fromEntries(
   ['first', 'second', 'third'].map((seed) => [

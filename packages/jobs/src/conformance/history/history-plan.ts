@@ -108,7 +108,8 @@ class Planner {
       if (draw < 0.1) return { do: 'renew' };
       if (draw < 0.13) return { do: 'release' };
       if (draw < 0.25) return { do: 'write-if', tag, version: this.#between(0, 4) };
-      const times = this.#chance(0.15) ? this.#between(5, 40) : 1;
+      const timesMax = Math.min(40, 4 * this.#abilities.stepsMax);
+      const times = this.#chance(0.15) ? this.#between(5, timesMax) : 1;
       const status = this.#pick(STATUSES);
       return { do: 'write', tag, status, times, isDoubled: this.#chance(0.2) };
     });

@@ -18,7 +18,7 @@ describe('the reference store is a job store', () => {
     capabilities: createReferenceJobStore().capabilities,
     time: 'simulated',
     pendingTimers: ({ pendingTimers }) => pendingTimers(),
-    histories: Math.ceil(inject('jobsHistories') / 10),
+    histories: Math.ceil(inject('jobsHistories') / 40),
     create: async () => {
       if (!world) throw new Error('a case runs inside a simulation');
       const clock = new TimerCount(world.clock);

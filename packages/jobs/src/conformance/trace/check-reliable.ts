@@ -1,5 +1,6 @@
 // J7  Reliable. History `all`: every committed revision in scope is delivered, or a `gap` covers it. Both histories:
 //     once a subscriber is notified that it has caught up, it has the last state of every key, even after a gap.
+import type { JobChange } from '../../core/rows.js';
 import type { JobEvent } from '../../job-store.js';
 import { readCursor } from './cursor-parts.js';
 import {
@@ -19,6 +20,8 @@ class ReliableRun {
   readonly #trace: JobTrace;
   readonly #run: Run;
   readonly #incarnation: string;
+  /** What it must receive, ascending. */
+  readonly #changes: readonly JobChange[];
   readonly #problems: string[] = [];
   readonly #delivered = new Map<string, number>();
   #gaps: { readonly from: number; readonly to: number }[] = [];
@@ -31,6 +34,7 @@ class ReliableRun {
     this.#trace = trace;
     this.#run = run;
     this.#incarnation = run.incarnation ?? '';
+    this.#changes = changesFor(trace, this.#incarnation);
   }
 
   check(): readonly string[] {
@@ -78,7 +82,7 @@ class ReliableRun {
 
   #hasLatest(revision: number, when: string): void {
     const latest = new Map<string, number>();
-    for (const change of changesFor(this.#trace, this.#incarnation))
+    for (const change of this.#changes)
       if (change.revision <= revision) latest.set(keyOfChange(change), change.revision);
     for (const [key, expected] of latest) {
       const seen = this.#delivered.get(key) ?? 0;
@@ -89,9 +93,10 @@ class ReliableRun {
   #nothingMissing(to: number): void {
     if (this.#trace.history === 'latest') return;
     const from = this.#position ?? 0;
+    if (to <= from) return;
     const isCovered = (revision: number) =>
       this.#gaps.some((gap) => gap.from < revision && revision <= gap.to);
-    for (const { revision } of changesFor(this.#trace, this.#incarnation))
+    for (const { revision } of this.#changes)
       if (revision > from && revision <= to && !isCovered(revision))
         this.#problems.push(`revision ${revision} did not come`);
   }

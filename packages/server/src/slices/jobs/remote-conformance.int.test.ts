@@ -14,7 +14,7 @@ declare module 'vitest' {
 describe('the remote store is a job store', () => {
   const cases = jobStoreSuite({
     name: 'remote',
-    histories: Math.ceil(inject('jobsHistories') / 4),
+    histories: Math.ceil(inject('jobsHistories') / 10),
     create: () => startRemoteJobs(createMemoryJobStore(), startFaultProxy),
     capabilities: { history: 'all', reads: 'linearizable', durability: 'synced', lost: 'store' },
     pendingTimers: ({ pendingTimers }) => pendingTimers(),

@@ -34,7 +34,7 @@ const jobsContenders = Number(process.env['JOBS_CONTENDERS'] ?? 5);
 const jobsHistories = Number(process.env['JOBS_HISTORIES'] ?? 200);
 
 /** How often a server of jobs is killed under load. */
-const jobsKills = Number(process.env['JOBS_KILLS'] ?? 12);
+const jobsKills = Number(process.env['JOBS_KILLS'] ?? 20);
 
 /** How often PostgreSQL is killed under jobs. */
 const jobsPostgresKills = Number(process.env['JOBS_POSTGRES_KILLS'] ?? 3);

@@ -1,4 +1,4 @@
-// Runs the programs of a document one after the other in one process, each to its end: loading the packages anew for
+// Runs the programs of a document one after the other in one process, each to its end: loading the packages again for
 // each would take longer than the programs themselves.
 //
 // Usage: node run-programs.mjs FILE...

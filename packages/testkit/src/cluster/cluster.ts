@@ -7,7 +7,7 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findFreePorts } from '@syncline/kernel/node';
-import { makeMemoryDirectory, type TempDirectory } from '../temp-directory.js';
+import { makeTempDirectory, type TempDirectory } from '../temp-directory.js';
 import { ClusterNode, type NodePorts } from './cluster-node.js';
 import { LISTENER_NAMES } from './listener-line.js';
 
@@ -41,7 +41,7 @@ const COMMAND_LINE = fileURLToPath(new URL('../../../cli/bin/syncline.js', impor
 
 /** Resolves when all nodes are ready. If one fails, none is left and the error holds its last output. */
 export async function startCluster(options: ClusterOptions): Promise<Cluster> {
-  const directory = await makeMemoryDirectory('cluster');
+  const directory = await makeTempDirectory('cluster');
   const found = await findFreePorts(options.nodes * LISTENER_NAMES.length);
   const ports = Array.from({ length: options.nodes }, (_, index) => {
     const [http = 0, grpc = 0, resp = 0, mesh = 0] = found.slice(index * LISTENER_NAMES.length);

@@ -137,6 +137,10 @@ export const setsLimits = defineLimits({
     2,
     'How long a connection, a checkpoint or a long command may occupy the event loop before others get a turn.',
   ),
+  turnTotalMs: ms(
+    5,
+    'How long all connections together may occupy the event loop within a turn. The others run in the next turn.',
+  ),
   turnCommandsMax: entries(
     1_024,
     'Commands of one connection that run within a turn before other connections get theirs.',

@@ -9,11 +9,11 @@ import type { Client } from '../commands/client.js';
 import { setsLimits } from '../limits.js';
 import type { RespPeer, RespSession } from '../sets.js';
 import { Session, type SessionDeps } from './session.js';
-import { TurnCounter } from './session-limits.js';
+import { SharedTurn } from './session-limits.js';
 
 const SWEEP_MS = 1_000;
 
-export interface RespSessionsDeps extends Omit<SessionDeps, 'turnCounter' | 'onGone'> {
+export interface RespSessionsDeps extends Omit<SessionDeps, 'sharedTurn' | 'onGone'> {
   /** Open connections, by id: maintained here, and shown to commands as `facts.clients`. */
   readonly clients: Map<number, Client>;
 }
@@ -21,7 +21,7 @@ export interface RespSessionsDeps extends Omit<SessionDeps, 'turnCounter' | 'onG
 export class RespSessions {
   readonly #deps: RespSessionsDeps;
   readonly #heldBytesMax: number;
-  readonly #turnCounter: TurnCounter;
+  readonly #sharedTurn: SharedTurn;
   readonly #sessions = new Map<number, Session>();
   /** Connections since the start, for INFO. */
   connectionsTotal = 0;
@@ -30,14 +30,14 @@ export class RespSessions {
   constructor(deps: RespSessionsDeps, { heldBytesMax = setsLimits.heldBytesMax.value } = {}) {
     this.#deps = deps;
     this.#heldBytesMax = heldBytesMax;
-    this.#turnCounter = new TurnCounter(deps.clock);
+    this.#sharedTurn = new SharedTurn(deps.clock);
   }
 
   connect(peer: RespPeer): RespSession {
     this.connectionsTotal += 1;
     const id = this.connectionsTotal;
     const session = new Session(
-      { ...this.#deps, turnCounter: this.#turnCounter, onGone: () => this.#forget(id) },
+      { ...this.#deps, sharedTurn: this.#sharedTurn, onGone: () => this.#forget(id) },
       { id, peer },
     );
     this.#sessions.set(id, session);

@@ -10,46 +10,69 @@ const COMMANDS_PER_LOOK = 16;
 /** 1 KiB of arguments and reply weighs like another command. */
 const WEIGHT_SHIFT = 10;
 
-/** Numbers the turns of the event loop. One for all connections. */
-export class TurnCounter {
+/**
+ * The turns of the event loop, and how much time all connections together have used in the current one. A connection
+ * that was turned away runs in the next turn, before those whose commands arrive then.
+ */
+export class SharedTurn {
   readonly #clock: Clock;
-  #turn = 0;
+  number = 0;
+  #usedMs = 0;
+  #turnedAway = 0;
   #isCounting = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  current(): number {
+  /** Whether a connection may run commands in this turn. */
+  admits(wasTurnedAway: boolean): boolean {
     if (!this.#isCounting) {
       this.#isCounting = true;
       this.#clock.defer(this.#end);
     }
-    return this.#turn;
+    const isFirst = wasTurnedAway || this.#turnedAway === 0;
+    const isAdmitted = isFirst && this.#usedMs < setsLimits.turnTotalMs.value;
+    if (isAdmitted === wasTurnedAway) this.#turnedAway += isAdmitted ? -1 : 1;
+    return isAdmitted;
+  }
+
+  /** A connection that was turned away has nothing to run any more. */
+  withdraw(): void {
+    this.#turnedAway -= 1;
+  }
+
+  spend(ms: number): void {
+    this.#usedMs += ms;
   }
 
   readonly #end = (): void => {
     this.#isCounting = false;
-    this.#turn += 1;
+    this.number += 1;
+    this.#usedMs = 0;
   };
 }
 
 export class TurnBudget {
   readonly #clock: Clock;
-  readonly #turns: TurnCounter;
+  readonly #shared: SharedTurn;
   #turn = -1;
   #commandsLeft = 0;
   #timeLeftMs = 0;
   #untilLook = COMMANDS_PER_LOOK;
   #startedMs = 0;
+  #isTurnedAway = false;
 
-  constructor(clock: Clock, turns: TurnCounter) {
+  constructor(clock: Clock, shared: SharedTurn) {
     this.#clock = clock;
-    this.#turns = turns;
+    this.#shared = shared;
   }
 
-  start(nowMs: number): void {
-    const turn = this.#turns.current();
+  /** False: other connections have used up this turn, and this one is to try again in the next. */
+  start(nowMs: number): boolean {
+    this.#isTurnedAway = !this.#shared.admits(this.#isTurnedAway);
+    if (this.#isTurnedAway) return false;
+    const turn = this.#shared.number;
     if (turn !== this.#turn) {
       this.#turn = turn;
       this.#commandsLeft = setsLimits.turnCommandsMax.value;
@@ -57,6 +80,7 @@ export class TurnBudget {
     }
     this.#startedMs = nowMs;
     this.#untilLook = COMMANDS_PER_LOOK;
+    return true;
   }
 
   /** Charges one command with the bytes that it took and answered. False: other connections are next. */
@@ -70,7 +94,14 @@ export class TurnBudget {
   }
 
   stop(nowMs: number): void {
-    this.#timeLeftMs -= nowMs - this.#startedMs;
+    const usedMs = nowMs - this.#startedMs;
+    this.#timeLeftMs -= usedMs;
+    this.#shared.spend(usedMs);
+  }
+
+  withdraw(): void {
+    if (this.#isTurnedAway) this.#shared.withdraw();
+    this.#isTurnedAway = false;
   }
 }
 

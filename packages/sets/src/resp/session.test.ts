@@ -117,6 +117,27 @@ describe('order and chunks', () => {
     expect(rig.ran.length).toBe(32);
   });
 
+  test('S19 all connections together have a limited turn; those left out run first in the next', () => {
+    const { clock, rig } = setUp();
+    const order: string[] = [];
+    rig.commands.set('WORK', ({ args, reply }) => {
+      order.push(args.text(1));
+      clock.now += 3;
+      reply.simple('OK');
+    });
+    const [a, b, c, d, late] = Array.from({ length: 5 }, () => rig.connect());
+    for (const [name, client] of Object.entries({ a, b, c, d })) client?.send(`WORK ${name}\r\n`);
+    expect(order).toEqual(['a', 'b']);
+    c?.leave();
+    late?.send('WORK late\r\n');
+    clock.endTurn();
+    clock.endTurn();
+    expect(order).toEqual(['a', 'b', 'd', 'late']);
+    clock.endTurn();
+    a?.send('WORK a\r\n');
+    expect(order.at(-1), 'nobody waits any more').toBe('a');
+  });
+
   test('after one command that has walked sets for so long, too', () => {
     const { clock, rig, client } = setUp();
     rig.commands.set('WALK', (context) => {

@@ -26,8 +26,8 @@ import {
   goneError,
   type OverdueReason,
   SessionDeadlines,
+  type SharedTurn,
   TurnBudget,
-  type TurnCounter,
 } from './session-limits.js';
 
 const outputPauseBytes = setsLimits.outputPauseBytes.value;
@@ -41,7 +41,7 @@ export interface SessionDeps {
   readonly turns: Pick<Turns, 'join' | 'commitNow' | 'hasChanges'>;
   readonly facts: ServerFacts;
   readonly dispatch: Dispatch;
-  readonly turnCounter: TurnCounter;
+  readonly sharedTurn: SharedTurn;
   onGone(): void;
   /** A long command threw something other than a SynclineError: a bug, whether or not its client still waits. */
   onBug(thrown: unknown): void;
@@ -96,7 +96,7 @@ export class Session implements RespSession, TurnMember {
     this.#writer = new ReplyWriter(client, () => this.#room());
     this.#output = new SessionOutput(() => this.#drained());
     this.#context = { args: this.#parser.args, reply: this.#writer, keyspace, client, facts };
-    this.#budget = new TurnBudget(deps.clock, deps.turnCounter);
+    this.#budget = new TurnBudget(deps.clock, deps.sharedTurn);
     peer.gone.addEventListener('abort', () => this.leave(), { once: true });
   }
 
@@ -188,10 +188,13 @@ export class Session implements RespSession, TurnMember {
     const nowMs = clock.monotonicMs();
     if (!this.#parser.isMidCommand) this.#deadlines.commandBegins(nowMs);
     this.client.lastActiveMs = nowMs;
-    this.#budget.start(nowMs);
-    this.#pause = this.#runCommands(nowMs);
-    this.#deps.keyspace.endFetch();
-    this.#budget.stop(clock.monotonicMs());
+    if (this.#budget.start(nowMs)) {
+      this.#pause = this.#runCommands(nowMs);
+      this.#deps.keyspace.endFetch();
+      this.#budget.stop(clock.monotonicMs());
+    } else {
+      this.#pause = 'turn';
+    }
     if (this.#pause === 'turn' && !this.#isEnding) clock.defer(this.#resume);
     this.#settle();
   }
@@ -289,8 +292,12 @@ export class Session implements RespSession, TurnMember {
 
   readonly #resume = (): void => {
     this.#pause = undefined;
-    if (this.#isEnding) this.#settle();
-    else this.#work();
+    if (this.#isEnding) {
+      this.#budget.withdraw();
+      this.#settle();
+    } else {
+      this.#work();
+    }
   };
 
   /** Everything was read: the caller of `push` may continue, and at the end of the input this is the end. */

@@ -123,7 +123,7 @@ async function floodTrackers(address: string): Promise<void> {
   const errors: ServiceError[] = [];
   for (let index = 0; index < TRACKERS_MAX + 10; index += 1) {
     const stream = streams.open('own connection');
-    stream.call.write(encodeHello(`stranger-${index}`, 'one'));
+    stream.call.write(encodeHello(`unknown-${index}`, 'one'));
     await vi.waitFor(() => expect(stream.isAnswered).toBe(true), WAIT);
     if (stream.error) errors.push(stream.error);
   }
@@ -140,7 +140,7 @@ async function floodClients(address: string): Promise<void> {
     using streams = new RawStreams(address);
     const batch = Array.from({ length: HTTP2_STREAMS_MAX / 2 }, (_, index) => {
       const stream = streams.open('shared connection');
-      stream.call.write(encodeHello('stranger-0', `client-${from + index}`));
+      stream.call.write(encodeHello('unknown-0', `client-${from + index}`));
       return stream;
     });
     await vi.waitFor(() => {

@@ -151,26 +151,26 @@ describe('before AUTH', () => {
     guarded = await startWithPassword(password);
   });
   afterAll(() => guarded[Symbol.asyncDispose]());
-  const stranger = () => SetsRawClient.connect(guarded.port);
+  const connectGuarded = () => SetsRawClient.connect(guarded.port);
 
   test('S10 limits are low until the password is sent', async () => {
-    using few = await stranger();
+    using few = await connectGuarded();
     expect(await few.ask('SADD', ...'123456789')).toBe('-NOAUTH Authentication required.');
     few.forget();
     few.send('*11\r\n');
     expect(await few.ended()).toBe(protocolError('unauthenticated multibulk length'));
-    using short = await stranger();
+    using short = await connectGuarded();
     expect(await short.ask('ECHO', 'x'.repeat(16_384))).toBe('-NOAUTH Authentication required.');
     short.forget();
     short.send('*1\r\n$16385\r\n');
     expect(await short.ended()).toBe(protocolError('unauthenticated bulk length'));
-    using known = await stranger();
+    using known = await connectGuarded();
     expect(await known.ask('AUTH', password)).toBe('+OK');
     expect(await known.ask('SADD', 'k', ...'123456789', 'x'.repeat(16_385))).toBe(':10');
   });
 
   test('S10 a client that reads none of its refusals is disconnected', async () => {
-    using deaf = await stranger();
+    using deaf = await connectGuarded();
     deaf.pause();
     const pings = encodeCommand(['PING']).repeat(10_000);
     let sent = 0;
@@ -179,14 +179,14 @@ describe('before AUTH', () => {
   });
 
   test('guessing costs a second from the fifth wrong password on, on every connection', async () => {
-    using guesser = await stranger();
+    using guesser = await connectGuarded();
     const guess = async (client: SetsRawClient) => {
       const startMs = performance.now();
       expect(await client.ask('AUTH', 'wrong')).toMatch(/^-WRONGPASS/);
       return performance.now() - startMs;
     };
     for (let count = 0; count < 4; count += 1) await guess(guesser);
-    using another = await stranger();
+    using another = await connectGuarded();
     const waits = await Promise.all([guess(guesser), guess(another)]);
     for (const waitMs of waits) expect(waitMs).toBeGreaterThan(900);
   });

@@ -93,9 +93,9 @@ test.each(TARGETS)(
       expect(await client.sAdd('a', `by RESP${RESP}`)).toBe(1);
       await client.close();
       const socket = { host: '127.0.0.1', port: target.port, reconnectStrategy: false } as const;
-      const stranger = createClient({ socket, RESP, password: 'open-barley' });
-      stranger.on('error', () => undefined);
-      await expect(stranger.connect()).rejects.toThrow('WRONGPASS');
+      const wrongPassword = createClient({ socket, RESP, password: 'open-barley' });
+      wrongPassword.on('error', () => undefined);
+      await expect(wrongPassword.connect()).rejects.toThrow('WRONGPASS');
     }
   },
 );

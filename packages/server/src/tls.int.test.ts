@@ -146,7 +146,7 @@ describe('mutual TLS', () => {
     '%s refuses unknown certificates and those without a certificate',
     async (listener) => {
       expect(await ask(server, listener, {}).catch(() => '')).toBe('');
-      expect(await ask(server, listener, certificates.stranger).catch(() => '')).toBe('');
+      expect(await ask(server, listener, certificates.untrusted).catch(() => '')).toBe('');
       expect(await ask(server, listener, certificates.expired).catch(() => '')).toBe('');
     },
   );
@@ -154,7 +154,7 @@ describe('mutual TLS', () => {
   test('gRPC accepts a client with a certificate, and no other', async () => {
     expect(await call(server, certificates.client)).toBe('hello');
     expect(await call(server, {})).toBeUndefined();
-    expect(await call(server, certificates.stranger)).toBeUndefined();
+    expect(await call(server, certificates.untrusted)).toBeUndefined();
   });
 });
 
@@ -166,7 +166,7 @@ test('failed handshakes are counted on every listener, and the log has the reaso
   const listeners = [...LISTENERS, 'grpc'] as const;
   for (const listener of listeners) {
     const ALPNProtocols = [listener === 'grpc' ? 'h2' : 'http/1.1'];
-    const identity = { ca: certificates.ca.cert, ALPNProtocols, ...certificates.stranger };
+    const identity = { ca: certificates.ca.cert, ALPNProtocols, ...certificates.untrusted };
     await openRawClient(server.port(listener), identity).then(
       (client) => client.closed,
       () => undefined,

@@ -5,12 +5,12 @@ import { makeCertificates } from './certificates.js';
 
 it('creates certificates with the named flaws, and removes them', async () => {
   const certificates = await makeCertificates();
-  const { ca, server, client, expired, stranger, mismatched, directory } = certificates;
+  const { ca, server, client, expired, untrusted, mismatched, directory } = certificates;
   const read = ({ cert }: { cert: string }) => new X509Certificate(cert);
   const authority = read(ca);
   for (const pair of [server, client, expired])
     expect(read(pair).verify(authority.publicKey)).toBe(true);
-  expect(read(stranger).verify(authority.publicKey)).toBe(false);
+  expect(read(untrusted).verify(authority.publicKey)).toBe(false);
   expect(read(server).subjectAltName).toContain('URI:syncline://test/node/1');
   expect(read(server).checkHost('localhost')).toBe('localhost');
   expect(read(server).checkIP('127.0.0.1')).toBe('127.0.0.1');

@@ -16,7 +16,7 @@ export interface CertificatePair {
 
 export interface TestCertificates extends AsyncDisposable {
   readonly directory: string;
-  /** The CA that has signed all of them but `stranger`. */
+  /** The CA that has signed all of them but `untrusted`. */
   readonly ca: CertificatePair;
   /** For localhost, 127.0.0.1 and ::1, with the URI name `syncline://test/node/1`. */
   readonly server: CertificatePair;
@@ -24,7 +24,7 @@ export interface TestCertificates extends AsyncDisposable {
   readonly client: CertificatePair;
   readonly expired: CertificatePair;
   /** Signed by an untrusted CA. */
-  readonly stranger: CertificatePair;
+  readonly untrusted: CertificatePair;
   /** The certificate of `server` with the key of `client`. */
   readonly mismatched: CertificatePair;
 }
@@ -44,14 +44,14 @@ export async function makeCertificates(): Promise<TestCertificates> {
       uri: 'syncline://test/node/3',
       dates: ['-startdate', '20200101000000Z', '-enddate', '20200201000000Z'],
     });
-    const stranger = await issue(others, { name: 'stranger', uri: 'syncline://test/node/1' });
+    const untrusted = await issue(others, { name: 'untrusted', uri: 'syncline://test/node/1' });
     return {
       directory,
       ca,
       server,
       client,
       expired,
-      stranger,
+      untrusted,
       mismatched: { ...server, key: client.key, keyFile: client.keyFile },
       [Symbol.asyncDispose]: () => temp[Symbol.asyncDispose](),
     };

@@ -84,7 +84,7 @@ test('control characters from a server never reach the terminal', async () => {
 
 test('--config is enough to trust a server whose certificate was signed by a private CA', async () => {
   await using certificates = await makeCertificates();
-  const { server: own, stranger } = certificates;
+  const { server: own, untrusted } = certificates;
   const askWith = async ({ cert, key }: CertificatePair) => {
     const server = createSecureServer({ cert, key }, (_, response) => {
       response.writeHead(200).end(JSON.stringify(status));
@@ -100,5 +100,5 @@ test('--config is enough to trust a server whose certificate was signed by a pri
     return outcome;
   };
   expect(await askWith(own)).toMatchObject({ stdout: expect.stringContaining('node 1 of') });
-  expect((await askWith(stranger)).stderr).toContain('not trusted');
+  expect((await askWith(untrusted)).stderr).toContain('not trusted');
 });

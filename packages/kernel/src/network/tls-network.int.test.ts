@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => certificates[Symbol.asyncDispose]());
 
-function pair(name: 'server' | 'client' | 'expired' | 'stranger'): TlsNetworkOptions {
+function pair(name: 'server' | 'client' | 'expired' | 'untrusted'): TlsNetworkOptions {
   const { cert, key } = certificates[name];
   return { cert, key, ca: certificates.ca.cert };
 }
@@ -86,7 +86,7 @@ describe('certificates of peers', () => {
     expect(server.accepted[0]?.peerUris).toEqual([]);
   });
 
-  for (const flaw of ['expired', 'stranger', 'none'] as const) {
+  for (const flaw of ['expired', 'untrusted', 'none'] as const) {
     it(`K69 a client certificate that is ${flaw} never reaches accept`, async () => {
       await using server = await watch(pair('server'));
       const { ca } = certificates;
@@ -101,7 +101,7 @@ describe('certificates of peers', () => {
     });
   }
 
-  for (const flaw of ['expired', 'stranger'] as const) {
+  for (const flaw of ['expired', 'untrusted'] as const) {
     it(`K69 a server certificate that is ${flaw} fails the connect`, async () => {
       const { cert, key } = certificates[flaw];
       await using flawed = await start(createTlsServer({ cert, key }));

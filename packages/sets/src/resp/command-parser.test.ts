@@ -46,7 +46,7 @@ describe('S14 vectors', () => {
 
 describe('S14 limits, at n and at n + 1', () => {
   const bulk = (size: number) => `$${size}\r\n${'x'.repeat(size)}\r\n`;
-  const stranger = { ...limits, isUnauthenticated: true };
+  const unauthenticated = { ...limits, isUnauthenticated: true };
   const small = { ...limits, commandBytesMax: 31 };
   const cases: [string, string, string, ParseOptions][] = [
     ['inline-too-long', 'x'.repeat(65_536), 'x'.repeat(65_537), limits],
@@ -56,19 +56,19 @@ describe('S14 limits, at n and at n + 1', () => {
     ['multibulk-length', '*1048576\r\n', '*1048577\r\n', limits],
     ['bulk-length', `*1\r\n${bulk(1_048_576)}`, `*1\r\n${bulk(1_048_577)}`, limits],
     ['bulk-length', `*2\r\n${bulk(10)}${bulk(4)}`, `*2\r\n${bulk(10)}${bulk(5)}`, small],
-    ['unauthenticated-arguments', `*10\r\n${bulk(4)}`, `*11\r\n${bulk(4)}`, stranger],
+    ['unauthenticated-arguments', `*10\r\n${bulk(4)}`, `*11\r\n${bulk(4)}`, unauthenticated],
     [
       'unauthenticated-arguments',
       `*9\r\n${bulk(4)}`,
       '*10\r\n',
-      { ...stranger, unauthenticatedArgumentsMax: 9 },
+      { ...unauthenticated, unauthenticatedArgumentsMax: 9 },
     ],
-    ['unauthenticated-bulk', `*1\r\n${bulk(16_384)}`, `*1\r\n${bulk(16_385)}`, stranger],
+    ['unauthenticated-bulk', `*1\r\n${bulk(16_384)}`, `*1\r\n${bulk(16_385)}`, unauthenticated],
     [
       'unauthenticated-bulk',
       `*1\r\n${bulk(8)}`,
       '*1\r\n$9\r\n',
-      { ...stranger, unauthenticatedBulkBytesMax: 8 },
+      { ...unauthenticated, unauthenticatedBulkBytesMax: 8 },
     ],
   ];
   test.each(cases)('%s', (kind, within, beyond, options) => {

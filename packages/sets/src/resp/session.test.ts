@@ -84,7 +84,7 @@ describe('order and chunks', () => {
     expect(client.read()).toBe('*2\r\n:1\r\n:2\r\n');
   });
 
-  test('after so many commands others get their turn', async () => {
+  test('after its share of commands, other connections get their turn', async () => {
     const { clock, rig, client } = setUp();
     const count = setsLimits.turnCommandsMax.value;
     const pushed = client.push('ECHO a\r\n'.repeat(count + 1));
@@ -105,7 +105,7 @@ describe('order and chunks', () => {
     expect(rig.ran.length).toBe(count + 10);
   });
 
-  test('after so much time others get their turn', () => {
+  test('after its share of time, other connections get their turn', () => {
     const { clock, rig, client } = setUp();
     rig.commands.set('WORK', ({ reply }) => {
       clock.now += 0.6;
@@ -138,7 +138,7 @@ describe('order and chunks', () => {
     expect(order.at(-1), 'nobody waits any more').toBe('a');
   });
 
-  test('after one command that has walked sets for so long, too', () => {
+  test('one long walk over sets uses up the share as well', () => {
     const { clock, rig, client } = setUp();
     rig.commands.set('WALK', (context) => {
       clock.now += 3;

@@ -19,7 +19,7 @@ export const CRASH_BUGS = {
       replace: 'this.count = 0;',
     },
   ],
-  'D3 reading begins anew after a restart': [
+  'D3 reading starts over after a restart': [
     {
       file: 'run/source-reader',
       find: 'this.position = mark?.position ?? null;',

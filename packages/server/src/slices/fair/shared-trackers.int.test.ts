@@ -100,14 +100,14 @@ test('with TLS and a token, clients that have both connect; others are refused a
   await using right = track(port, { tls, token: 'right-token' });
   await using wrong = track(port, { tls, token: 'wrong-token' });
   await using plain = track(port, { token: 'right-token' });
-  await using stranger = track(port, {
-    tls: { ca: certificates.stranger.cert },
+  await using untrusted = track(port, {
+    tls: { ca: certificates.untrusted.cert },
     token: 'right-token',
   });
   await until(isConnected(right), 'the connection');
   fail(right, 20);
   await until(() => right.status().pendingCells === 0, 'the acknowledgement');
-  for (const tracker of [wrong, plain, stranger]) {
+  for (const tracker of [wrong, plain, untrusted]) {
     expect(tracker.status().connected).toBe(false);
     expect(tracker.register('noisy').throttled).toBe(false);
   }

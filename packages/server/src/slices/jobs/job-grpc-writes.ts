@@ -6,7 +6,7 @@
 //              state that is there, which may be far larger than the write. So a write is begun only when what lies
 //              unsent, and what the writes in progress may add to it, is within bounds. Further writes wait as bytes
 //   answer  -> those of one turn leave as one message, as far as they fit
-//   end     -> no further writes are begun, those under way are answered, and the last message says why. So what has
+//   end     -> no further writes are begun, those in flight are answered, and the last message says why. So what has
 //              no answer was not begun. The status is OK: grpc-js drops messages that come before another one
 import { Metadata, type ServerDuplexStream } from '@grpc/grpc-js';
 import { jobsLimits } from '@syncline/jobs';

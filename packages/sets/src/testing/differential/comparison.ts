@@ -114,8 +114,8 @@ async function comparePicks(
   const shape = differ(words, shapeOf(our), shapeOf(their));
   if (shape !== undefined || our.type === '-') return shape;
   const [all] = await sides.theirs.ask([listing]);
-  const strangers = picksOf(our).filter((pick) => !textsOf(all).includes(pick));
-  if (strangers.length > 0) return { words, ours: strangers, theirs: textsOf(all) };
+  const foreign = picksOf(our).filter((pick) => !textsOf(all).includes(pick));
+  if (foreign.length > 0) return { words, ours: foreign, theirs: textsOf(all) };
   const isDifferent = !words[2]?.startsWith('-');
   const repeated = picksOf(our).filter((pick, at, picks) => picks.indexOf(pick) !== at);
   return isDifferent ? differ(words, repeated, []) : undefined;

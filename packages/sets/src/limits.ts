@@ -150,8 +150,8 @@ export const setsLimits = defineLimits({
     'Result of SINTER, SUNION, SDIFF, KEYS and SPOP. A larger one is refused; the STORE forms have no such limit.',
   ),
   algebraSetsMax: entries(
-    65_536,
-    'Non-empty sets that SINTER, SUNION, SDIFF and their STORE forms read. More are refused.',
+    16_384,
+    'Sets that SINTER, SUNION, SDIFF and their STORE forms may name. More are refused.',
   ),
   transactionCommandsMax: entries(
     10_000,

@@ -38,7 +38,7 @@ function algebraCommand(name: string, rule: SetRule, summary: string): Command {
       {
         const deps = { keyspace, pause };
         const named = { args, from: 1, to: args.length };
-        using result = await PinnedAlgebra.open(rule, deps, named);
+        using result = new PinnedAlgebra(rule, deps, named);
         for await (const batch of result.members()) {
           for (const member of batch) words.pushBytes(member);
           if (words.bytes > setsLimits.resultBytesMax.value)
@@ -119,7 +119,7 @@ async function collectStore(
 ): Promise<number> {
   const destination = args.bytes(1);
   const deps = { keyspace, pause: () => changes.pause() };
-  using result = await PinnedAlgebra.open(rule, deps, { args, from: 2, to: args.length });
+  using result = new PinnedAlgebra(rule, deps, { args, from: 2, to: args.length });
   await changes.removeAll(args, 1, (member) => result.has(member));
   let count = 0;
   for await (const batch of result.members()) {
@@ -157,7 +157,7 @@ const sintercard = define('sintercard', -3, ['readonly', 'movablekeys'], {
     const { keysTo, limit } = words;
     const deps = { keyspace, pause: pauseUnlessGone(keyspace, signal) };
     const named = { args, from: KEYS_FROM, to: keysTo };
-    using result = await PinnedAlgebra.open('intersection', deps, named);
+    using result = new PinnedAlgebra('intersection', deps, named);
     let count = 0;
     for await (const batch of result.members()) {
       count += batch.length;

@@ -51,7 +51,7 @@ async function compute(rule: SetRule, words: readonly string[]) {
   const deps = { keyspace, pause: () => undefined };
   const members: string[] = [];
   {
-    using result = await PinnedAlgebra.open(rule, deps, { args, from: 0, to: args.length });
+    using result = new PinnedAlgebra(rule, deps, { args, from: 0, to: args.length });
     for await (const batch of result.members())
       for (const member of batch) members.push(Buffer.from(member).toString());
     for (const number of numbers(1, 101))
@@ -84,7 +84,7 @@ test('a union of many sets remembers its members instead of checking all earlier
   for (const name of names) await rig.send('SADD', name, 'shared', name);
   const args = wordsOf(...names);
   const deps = { keyspace, pause: () => undefined };
-  using result = await PinnedAlgebra.open('union', deps, { args, from: 0, to: args.length });
+  using result = new PinnedAlgebra('union', deps, { args, from: 0, to: args.length });
   let size = 0;
   for await (const batch of result.members()) size += batch.length;
   expect([size, keyspace.asked]).toEqual([301, 0]);
@@ -102,13 +102,37 @@ test('more sets than are checked within a slice give the same result', async () 
   };
   const args = wordsOf(...names);
   const named = { args, from: 0, to: args.length };
-  using result = await PinnedAlgebra.open('intersection', { keyspace, pause }, named);
+  using result = new PinnedAlgebra('intersection', { keyspace, pause }, named);
   const members: string[] = [];
   for await (const batch of result.members())
     for (const member of batch) members.push(Buffer.from(member).toString());
   expect(members).toEqual(['shared']);
   expect(pauses).toBeGreaterThan(3);
   expect(rig.counted).toEqual([]);
+});
+
+test('S20 a set that is filled or emptied after the start does not change the result', async () => {
+  const keyspace = new PlainKeyspace({ random: createSeededRandom(1) });
+  keyspace.add(wordsOf('full', 'x', 'y'), 0, 1);
+  const args = wordsOf('full', 'empty');
+  const deps = { keyspace, pause: () => undefined };
+  using result = new PinnedAlgebra('union', deps, { args, from: 0, to: args.length });
+  keyspace.remove(wordsOf('full', 'x'), 0, 1);
+  keyspace.add(wordsOf('empty', 'x'), 0, 1);
+  const members: string[] = [];
+  for await (const batch of result.members())
+    for (const member of batch) members.push(Buffer.from(member).toString());
+  expect(members.sort()).toEqual(['x', 'y']);
+});
+
+test('as many sets may be named as the limit says', () => {
+  const keyspace = new PlainKeyspace({ random: createSeededRandom(1) });
+  const max = setsLimits.algebraSetsMax.value;
+  const args = wordsOf(...Array.from({ length: max + 1 }, (_, number) => String(number)));
+  const open = (to: number) =>
+    new PinnedAlgebra('union', { keyspace, pause: () => undefined }, { args, from: 0, to });
+  open(max)[Symbol.dispose]();
+  expect(() => open(max + 1)).toThrow(`more than ${max} sets`);
 });
 
 class PretendedKeyspace extends PlainKeyspace {

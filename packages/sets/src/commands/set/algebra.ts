@@ -113,19 +113,12 @@ export class PinnedAlgebra implements Disposable {
   /** Each once, none of them empty; no sets at all when the result is empty. The first is always walked. */
   readonly #sets: readonly Uint8Array[];
 
-  private constructor(rule: SetRule, deps: PinnedAlgebraDeps, sets: readonly Uint8Array[]) {
+  constructor(rule: SetRule, { keyspace, pause }: PinnedAlgebraDeps, named: NamedSets) {
+    void keyspace.commit(); // the sets are chosen and pinned at one moment: what may be undone is stored first
     this.#rule = rule;
-    this.#pin = deps.keyspace.openPin(sets);
-    this.#pause = deps.pause;
-    this.#sets = sets;
-  }
-
-  static async open(
-    rule: SetRule,
-    deps: PinnedAlgebraDeps,
-    named: NamedSets,
-  ): Promise<PinnedAlgebra> {
-    return new PinnedAlgebra(rule, deps, await usefulSets(rule, deps, named));
+    this.#sets = usefulSets(rule, keyspace, named);
+    this.#pin = keyspace.openPin(this.#sets);
+    this.#pause = pause;
   }
 
   [Symbol.dispose](): void {
@@ -181,16 +174,19 @@ export class PinnedAlgebra implements Disposable {
   }
 }
 
-/** The sets that matter, in the order that takes the fewest lookups. Up to 1,024 names are looked up at once. */
-async function usefulSets(
+/** The sets that matter, in the order that takes the fewest lookups. */
+function usefulSets(
   rule: SetRule,
-  { keyspace, pause: pauseOf }: PinnedAlgebraDeps,
+  keyspace: Keyspace,
   { args, from, to }: NamedSets,
-): Promise<readonly Uint8Array[]> {
+): readonly Uint8Array[] {
+  if (to - from > setsMax)
+    throw new SynclineError('limit-exceeded', `more than ${setsMax} sets, name fewer at once`, {
+      details: { limit: 'algebraSetsMax' },
+    });
   const sets: { readonly name: Uint8Array; readonly cardinality: number }[] = [];
   const seen = new Set<string>();
   for (let key = from; key < to; key += 1) {
-    if ((key - from) % SETS_PER_SLICE === SETS_PER_SLICE - 1) await pauseOf();
     if (seen.size === seen.add(args.text(key)).size) {
       const isFirst = Buffer.compare(args.bytes(key), args.bytes(from)) === 0;
       if (rule === 'difference' && isFirst) return []; // a set minus itself
@@ -200,10 +196,6 @@ async function usefulSets(
     if (cardinality > 0) sets.push({ name: args.bytes(key), cardinality });
     else if (rule === 'intersection' || (rule === 'difference' && key === from)) return [];
   }
-  if (sets.length > setsMax)
-    throw new SynclineError('limit-exceeded', `more than ${setsMax} sets, name fewer at once`, {
-      details: { limit: 'algebraSetsMax' },
-    });
   const first = rule === 'difference' ? sets.splice(0, 1) : [];
   const direction = rule === 'intersection' ? 1 : -1;
   sets.sort((one, other) => direction * (one.cardinality - other.cardinality));

@@ -114,11 +114,6 @@ export function withPayload(stored: StoredState, reader?: wire.WireReader): Stat
   return { ...state, payload };
 }
 
-export function withPayloadJson(state: State): StoredState {
-  const { payload, payloadIssues: _, rawPayload: __, statusName: ___, ...stored } = state;
-  return payload === undefined ? stored : { ...stored, payloadJson: JSON.stringify(payload) };
-}
-
 /** Undefined if it is not a JSON object. */
 export function parsePayload(json: string): JsonObject | undefined {
   let value: unknown;

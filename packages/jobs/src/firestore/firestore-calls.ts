@@ -1,6 +1,5 @@
-// All calls to Firestore go through here. It limits their number and duration, and its errors say what failed. It
-// retries transactions that conflict with another writer; the client library would wait for seconds where tens of
-// milliseconds are enough.
+// All calls to Firestore: limited in number and duration, and retried if they conflict with another writer, sooner than
+// the client library would.
 //
 // The client library opens each connection in a promise that is not awaited. Without credentials that promise is
 // rejected, which ends the process. So the first call checks the credentials, and the client is not used before that.
@@ -140,12 +139,11 @@ export class FirestoreCalls {
     outcome: () => Outcome,
     { signal, timeoutMs = this.#options.callTimeoutMs }: CallOptions,
   ): Promise<T> {
-    const closing = this.#closing.signal;
     const gaveUp = new AbortController();
     const giveUp = (code: 'closed' | 'timeout', story: string) =>
       gaveUp.abort(new SynclineError(code, `${what}: ${story}`));
     const onStopped = () => {
-      if (closing.aborted) giveUp('closed', 'the job store is closed');
+      if (this.#closing.signal.aborted) giveUp('closed', 'the job store is closed');
       else if (signal?.aborted) gaveUp.abort(abortedError(what, signal));
     };
     const timer = this.#deps.clock.setTimer(timeoutMs, () => {
@@ -153,8 +151,7 @@ export class FirestoreCalls {
       giveUp('timeout', `no reply from Firestore within ${timeoutMs} ms`);
     });
     const abandoned = new Promise<never>((_, reject) => {
-      const reason = () => SynclineError.from(gaveUp.signal.reason);
-      gaveUp.signal.addEventListener('abort', () => reject(reason()));
+      gaveUp.signal.addEventListener('abort', () => reject(gaveUp.signal.reason));
     });
     this.#onClosing.add(onStopped);
     signal?.addEventListener('abort', onStopped);
@@ -167,8 +164,7 @@ export class FirestoreCalls {
       return await Promise.race([abandoned, running]);
     } catch (thrown) {
       const error = firestoreError(what, thrown, outcome());
-      if (!gaveUp.signal.aborted) throw error;
-      throw error.with({ outcome: outcome(), cause: error.cause });
+      throw gaveUp.signal.aborted ? error.with({ outcome: outcome(), cause: error.cause }) : error;
     } finally {
       timer.cancel();
       this.#onClosing.delete(onStopped);
@@ -196,11 +192,9 @@ export class FirestoreCalls {
   #turn(gaveUp: AbortSignal): Promise<void> {
     const { value: waitingMax } = jobsLimits.firestoreCallsWaitingMax;
     if (this.#waiting.size >= waitingMax) {
-      throw new SynclineError(
-        'overloaded',
-        `${waitingMax} calls are already waiting for Firestore. Try again later, or raise concurrencyMax.`,
-        { details: { limit: 'firestoreCallsWaitingMax' } },
-      );
+      const message = `${waitingMax} calls are already waiting for Firestore. Try again later, or raise concurrencyMax.`;
+      const details = { limit: 'firestoreCallsWaitingMax' };
+      throw new SynclineError('overloaded', message, { details });
     }
     return new Promise((resolve) => {
       const leave = () => {
@@ -214,13 +208,11 @@ export class FirestoreCalls {
   }
 
   async #end(): Promise<void> {
-    try {
-      await Promise.allSettled(this.#inFlight);
-      await this.#deps.firestore.terminate();
-    } catch (thrown) {
-      const error = detailOf(thrown);
-      this.#deps.logger.warn('🟡 could not end the Firestore client', { error });
-    }
+    const { firestore, logger } = this.#deps;
+    await Promise.allSettled(this.#inFlight);
+    await firestore.terminate().catch((thrown: unknown) => {
+      logger.warn('🟡 could not end the Firestore client', { error: detailOf(thrown) });
+    });
   }
 }
 
@@ -263,11 +255,9 @@ export function isContention(thrown: unknown): boolean {
 }
 
 function credentialsRefused(message: string, cause: unknown): SynclineError {
-  return new SynclineError('unavailable', `${message.replace(/\.$/, '')}. ${WHAT_TO_SET}`, {
-    retryable: false,
-    cause,
-    details: { reason: 'credentials' },
-  });
+  const options = { retryable: false, cause, details: { reason: 'credentials' } };
+  const advised = `${message.replace(/\.$/, '')}. ${WHAT_TO_SET}`;
+  return new SynclineError('unavailable', advised, options);
 }
 
 function detailOf(thrown: unknown): string {

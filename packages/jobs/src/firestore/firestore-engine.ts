@@ -1,23 +1,14 @@
-// The engine for jobs in Firestore.
+// The engine for jobs in Firestore, where the revision of a change is its commit time, and commits to a job run
+// concurrently. So it has its own writes, and a picture maintained by a listener instead of a mirror. It shares rows,
+// decisions, encoding, aggregates, lists and feeds with the engine of the other stores.
 //
-// The engine of the other stores assigns a revision to each change before storing it, one commit at a time per job. In
-// Firestore the revision is the commit time, and commits to a job run concurrently. So this engine has its own writes,
-// and uses a picture maintained by a listener instead of a mirror. It shares rows, decisions, encoding, aggregates,
-// lists and feeds.
-//
-// Reads are served from the picture if there is a live listener for the job, and from Firestore otherwise. Reads are
-// monotonic and see this store's own writes; the writes of others may become visible later.
+// Reads are served from the picture if there is a live listener for the job, and from Firestore otherwise. They see
+// this store's own writes; the writes of others may become visible later.
 import client, { type DocumentSnapshot, Firestore, type Settings } from '@google-cloud/firestore';
 import { abortedError, SynclineError } from '@syncline/kernel';
 import { type CheckedJobQuery, checkScope } from '../checks/input.js';
-import {
-  checkInteger,
-  checkJobId,
-  checkTaskId,
-  limitExceeded,
-  refuseUnless,
-} from '../checks/values.js';
-import { noSuchJob } from '../core/refusals.js';
+import * as values from '../checks/values.js';
+import { hasCode, noSuchJob } from '../core/refusals.js';
 import { type JobRow, jobInfoOf } from '../core/rows.js';
 import { encodeState } from '../engine/changes.js';
 import { type LocalEngine, LocalJobStore, type StoreReads } from '../engine/checked-job-store.js';
@@ -26,7 +17,12 @@ import { SubscriberQuota } from '../engine/job-feed.js';
 import { jobListOf, type ListedSummary, readPage, summaryOf } from '../engine/job-reads.js';
 import type { EngineDeps } from '../engine/store-adapter.js';
 import type { JobInfo, JobList, JobSummary, Scope } from '../job.js';
-import type { JobStore, PageBounds, StoreSubscribeOptions } from '../job-store.js';
+import {
+  ALL_CAPABILITIES,
+  type JobStore,
+  type PageBounds,
+  type StoreSubscribeOptions,
+} from '../job-store.js';
 import { jobsLimits } from '../limits.js';
 import { checkReconnect, type ReconnectOptions } from '../reconnect.js';
 import {
@@ -42,18 +38,17 @@ import { JobWatch } from './job-watch.js';
 
 type Signal = AbortSignal | undefined;
 
-const CAPABILITIES = {
-  history: 'latest',
-  reads: 'cached',
-  durability: 'synced',
-  lost: 'reader',
-} as const;
 /** Sorts after every character of a job id. */
 const AFTER_ALL_NAMES = '\u007f';
 const LIST_JOBS = 100;
 
 class FirestoreEngine implements LocalEngine, StoreReads {
-  readonly capabilities = CAPABILITIES;
+  readonly capabilities = {
+    ...ALL_CAPABILITIES,
+    history: 'latest',
+    reads: 'cached',
+    lost: 'reader',
+  } as const;
   readonly reads = this;
   readonly writes: FirestoreWrites;
   readonly #deps: FirestoreDeps;
@@ -93,13 +88,13 @@ class FirestoreEngine implements LocalEngine, StoreReads {
 
   async getState(jobId: string, { taskId, tag }: Required<Scope>, signal: Signal) {
     const picture = this.#current(jobId);
-    if (picture) return picture.state(checkTaskId(taskId, picture.row.numTasks), tag);
+    if (picture) return picture.state(values.checkTaskId(taskId, picture.row.numTasks), tag);
     const documents = this.#documents(jobId);
     const read = () => this.#deps.firestore.getAll(documents.job, documents.state(taskId, tag));
     const [job, cell] = await this.#calls.read(readingOf(jobId), read, { signal });
     const row = presentJob(job);
     if (!row) throw noSuchJob(jobId);
-    checkTaskId(taskId, row.numTasks);
+    values.checkTaskId(taskId, row.numTasks);
     const state = cell && readState(cell)?.row;
     if (state) this.#watches.get(jobId)?.noteShown(state.revision);
     return state && encodeState(state);
@@ -119,7 +114,7 @@ class FirestoreEngine implements LocalEngine, StoreReads {
 
   async openSubscription(jobId: string, options: StoreSubscribeOptions, signal: AbortSignal) {
     this.begin(undefined);
-    const { picture, watch } = await this.#read(checkJobId(jobId), signal);
+    const { picture, watch } = await this.#read(values.checkJobId(jobId), signal);
     const scope = checkScope(options.scope, picture.row.numTasks);
     return watch.feed.open({ ...options, scope });
   }
@@ -189,8 +184,7 @@ class FirestoreEngine implements LocalEngine, StoreReads {
       const current = this.#watches.get(document.id)?.current;
       return row && (current ? summaryOf(current) : await this.#summary(row));
     } catch (thrown) {
-      const isDamaged = thrown instanceof SynclineError && thrown.code === 'corrupt';
-      if (isDamaged) return { damagedJobId: document.id };
+      if (hasCode(thrown, 'corrupt')) return { damagedJobId: document.id };
       throw thrown;
     }
   }
@@ -220,7 +214,7 @@ class FirestoreEngine implements LocalEngine, StoreReads {
     const { value: bytesMax } = jobsLimits.cacheBytesMax;
     if (this.#cacheBytes > bytesMax) {
       const message = `the subscribed jobs take more than ${bytesMax} bytes. End subscriptions, or use another process.`;
-      throw limitExceeded('cacheBytesMax', message);
+      throw values.limitExceeded('cacheBytesMax', message);
     }
     const onChanged = (changed: JobWatch) => {
       if (changed.hasEnded && this.#watches.get(jobId) === changed) this.#watches.delete(jobId);
@@ -291,19 +285,22 @@ export function createFirestoreJobStore(
 
 export function checkFirestoreOptions(options: FirestoreJobStoreOptions): FirestoreOptions {
   const { projectId, reconnect, concurrencyMax } = options;
-  refuseUnless(typeof projectId === 'string' && projectId !== '', 'projectId', {
+  values.refuseUnless(typeof projectId === 'string' && projectId !== '', 'projectId', {
     value: projectId,
     wanted: 'the project of the Firestore database; it is never taken from the environment',
   });
   const times = { ...TIMES };
   for (const field of Object.keys(TIMES) as (keyof typeof TIMES)[])
-    times[field] = checkInteger(options[field] ?? TIMES[field], field, { min: 1, max: DAY_MS });
+    times[field] = values.checkInteger(options[field] ?? TIMES[field], field, {
+      min: 1,
+      max: DAY_MS,
+    });
   return {
     ...times,
     concurrencyMax:
       concurrencyMax === undefined
         ? Number.POSITIVE_INFINITY
-        : checkInteger(concurrencyMax, 'concurrencyMax', { min: 1, max: 1_000_000 }),
+        : values.checkInteger(concurrencyMax, 'concurrencyMax', { min: 1, max: 1_000_000 }),
     reconnect: checkReconnect(reconnect),
   };
 }

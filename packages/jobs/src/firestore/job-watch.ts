@@ -1,19 +1,16 @@
-// A job that a store listens to: its picture, its feed, and whether both are up to date. There is at most one per job,
-// started by the first subscription or aggregate, and stopped when it has not been used for a while.
+// A job that a store listens to: its picture, its feed, and whether both are up to date.
 //
-//   starting ──▶ live ◀──▶ stale        a failed poll or a stream error means that the connection was lost
-//       └──────────┴─────────┴──▶ ended
+//   starting ──▶ live ◀──▶ stale ──▶ ended
 //
 // The client library hides a dead connection for minutes. So this polls for the newest changes while listening: if that
 // fails, or if the listener does not receive them in time, the connection is dead.
 //
-// J8   Reads wait until the listener has received everything up to what this store has itself written or returned
-//      before. They never use the picture of a listener that is not live.
-// J18  A live listener searches for expired leases every half of the shortest TTL, so a dead task is detected within
-//      one and a half of its own TTL.
+// J8   Reads wait until the listener has received all that this store has itself written or returned before.
+// J18  A live listener searches for expired leases every half of the shortest TTL.
 import { type QuerySnapshot, Timestamp } from '@google-cloud/firestore';
 import { abortedError, SynclineError } from '@syncline/kernel';
 import { noSuchJob } from '../core/refusals.js';
+import type { TaskRow } from '../core/rows.js';
 import type { JobFilter } from '../engine/changes.js';
 import { JobFeed, type JobFeedSource, type SubscriberQuota } from '../engine/job-feed.js';
 import type { EngineDeps } from '../engine/store-adapter.js';
@@ -224,10 +221,7 @@ export class JobWatch implements JobFeedSource {
     }
   }
 
-  /**
-   * Declares expired leases lost. `nowMs` is an estimate of Firestore's clock and only selects which leases to check:
-   * the transaction that declares one lost compares the renewal with its own read time.
-   */
+  /** `nowMs` is an estimate of Firestore's clock: the transaction that declares a lease lost checks it again. */
   async #declareLost(picture: JobPicture, nowMs: number): Promise<void> {
     const { calls, documents, writes } = this.#deps;
     const { jobId, incarnation } = picture.row;
@@ -246,11 +240,8 @@ export class JobWatch implements JobFeedSource {
         if (!task || !mustRenew(task) || leaseEndMs(lease, task.epoch) > nowMs) return [];
         return picture.cells.hasUnfinished(task.taskId) ? [task] : [];
       });
-      await Promise.all(
-        overdue.map(({ taskId, epoch }) =>
-          writes.declareLost({ jobId, incarnation, taskId, epoch }),
-        ),
-      );
+      const declare = (task: TaskRow) => writes.declareLost({ jobId, incarnation, ...task });
+      await Promise.all(overdue.map(declare));
       const last: unknown = docs.at(-1)?.get('renewedAt');
       if (docs.length < pageMax || !(last instanceof Timestamp)) return;
       after = last;
@@ -300,10 +291,8 @@ export class JobWatch implements JobFeedSource {
 
   #fail(error: SynclineError): void {
     this.#log('error', '🔴 listener abandoned after repeated failures', error);
-    const { reconnect } = this.#options;
-    const failure = error.retryable
-      ? outOfReach(reconnect, { cursor: undefined, cause: error })
-      : error;
+    const reason = { cursor: undefined, cause: error };
+    const failure = error.retryable ? outOfReach(this.#options.reconnect, reason) : error;
     this.#end(failure, (feed) => feed.fail(failure));
   }
 

@@ -1,5 +1,5 @@
 // PostgreSQL connections, transactions and errors. A connection failure never ends the process.
-import { type Outcome, SynclineError } from '@syncline/kernel';
+import { type ErrorCode, type Outcome, SynclineError } from '@syncline/kernel';
 import pg from 'pg';
 import { jobsLimits } from '../limits.js';
 
@@ -158,21 +158,15 @@ function postgresError(thrown: unknown, outcome: Outcome): SynclineError {
   const detail = thrown instanceof Error ? thrown.message.slice(0, 256) : String(thrown);
   const code: unknown = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined;
   const state = typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : '';
-  const options = { outcome, cause: thrown, details: { reason: 'postgres', state } };
   if (state === '40001' || state === '40P01') return overtaken(thrown);
-  if (state === '53100')
-    return new SynclineError('storage-full', `PostgreSQL has no space left: ${detail}`, options);
+  const options = { outcome, cause: thrown, details: { reason: 'postgres', state } };
+  const error = (kind: ErrorCode, message: string) =>
+    new SynclineError(kind, `PostgreSQL ${message}`, options);
+  const advice = 'Check user, password, database and permissions.';
+  if (state === '53100') return error('storage-full', `has no space left: ${detail}`);
   if (/^(28|3D|42501)/.test(state))
-    return new SynclineError(
-      'unauthenticated',
-      `PostgreSQL refused the connection: ${detail}. Check user, password, database and permissions.`,
-      options,
-    );
+    return error('unauthenticated', `refused the connection: ${detail}. ${advice}`);
   if (/^(|08.*|53.*|57P.*|25P03)$/.test(state))
-    return new SynclineError('unavailable', `PostgreSQL is unreachable: ${detail}`, options);
-  return new SynclineError(
-    'storage-failed',
-    `PostgreSQL refused the statement: ${detail} (${state})`,
-    options,
-  );
+    return error('unavailable', `is unreachable: ${detail}`);
+  return error('storage-failed', `refused the statement: ${detail} (${state})`);
 }

@@ -68,8 +68,7 @@ class FirestoreEngine implements LocalEngine, StoreReads {
     this.writes = new FirestoreWrites({
       ...deps,
       calls: this.#calls,
-      onShown: (jobId, revision) => this.#watches.get(jobId)?.noteShown(revision),
-      onDeleted: ({ jobId, incarnation }) => this.#watches.get(jobId)?.onDeleted(incarnation),
+      watchOf: (jobId) => this.#watches.get(jobId),
     });
   }
 
@@ -210,19 +209,17 @@ class FirestoreEngine implements LocalEngine, StoreReads {
   }
 
   #startWatch(jobId: string): JobWatch {
-    this.#makeRoom();
     const { value: bytesMax } = jobsLimits.cacheBytesMax;
-    if (this.#cacheBytes > bytesMax) {
-      const message = `the subscribed jobs take more than ${bytesMax} bytes. End subscriptions, or use another process.`;
-      throw values.limitExceeded('cacheBytesMax', message);
-    }
+    const message = `the subscribed jobs take more than ${bytesMax} bytes. End subscriptions, or use another process.`;
+    this.#makeRoom();
+    if (this.#cacheBytes > bytesMax) throw values.limitExceeded('cacheBytesMax', message);
     const onChanged = (changed: JobWatch) => {
       if (changed.hasEnded && this.#watches.get(jobId) === changed) this.#watches.delete(jobId);
       else this.#makeRoom();
       this.#deps.metrics.set('syncline_jobs_cache_bytes', this.#cacheBytes);
     };
-    const parts = { calls: this.#calls, documents: this.#documents(jobId), quota: this.#quota };
     const { writes } = this;
+    const parts = { calls: this.#calls, documents: this.#documents(jobId), quota: this.#quota };
     const watch = new JobWatch({ ...this.#deps, ...parts, writes, onChanged }, this.#options);
     this.#watches.set(jobId, watch);
     return watch;

@@ -50,6 +50,8 @@ export class JobWatch implements JobFeedSource {
   #phase: 'starting' | 'live' | 'stale' | 'ended' = 'starting';
   #picture: JobPicture | undefined;
   #feed: JobFeed | undefined;
+  /** Failed attempts in a row. */
+  #failures = 0;
   /** Undefined if it was stopped because it was unused. */
   #endedBy: SynclineError | undefined;
   /** This store has returned data as of this commit: later reads must not return older data. */
@@ -133,32 +135,29 @@ export class JobWatch implements JobFeedSource {
   async #run(): Promise<void> {
     const { calls, clock, random, metrics } = this.#deps;
     const { reconnect } = this.#options;
-    let staleSinceMs = 0;
-    for (let attempt = 0; !this.hasEnded; ) {
+    let sinceMs = 0;
+    while (!this.hasEnded) {
       this.#connection = new AbortController();
       const { signal } = this.#connection;
       try {
-        if (attempt > 0)
-          await clock.sleep(reconnectDelayMs(attempt - 1, reconnect, random), signal);
+        if (this.#failures > 0)
+          await clock.sleep(reconnectDelayMs(this.#failures - 1, reconnect, random), signal);
         await calls.ready();
-        await this.#listen(signal, () => {
-          if (attempt > 0) this.#log('info', 'listening to a job again');
-          attempt = 0;
-        });
+        await this.#listen(signal);
       } catch (thrown) {
         if (this.hasEnded) return;
         const error = firestoreError('listening to the job', thrown, 'not-applied');
         calls.noteTrouble();
         // Fail at once if a retry cannot succeed: refused credentials, an unreadable document.
-        if (!error.retryable || attempt >= reconnect.attempts) return this.#fail(error);
-        if (attempt === 0) {
-          staleSinceMs = clock.nowMs();
+        if (!error.retryable || this.#failures >= reconnect.attempts) return this.#fail(error);
+        if (this.#failures === 0) {
+          sinceMs = clock.nowMs();
           this.#log('warn', '🟡 listener connection lost', error);
         }
-        attempt += 1;
+        this.#failures += 1;
         metrics.add('syncline_jobs_listener_reconnects_total');
         this.#phase = 'stale';
-        this.#feed?.markStale({ sinceMs: staleSinceMs, attempt });
+        this.#feed?.markStale({ sinceMs, attempt: this.#failures });
       } finally {
         this.#connection.abort();
       }
@@ -166,7 +165,7 @@ export class JobWatch implements JobFeedSource {
   }
 
   /** Returns when it is no longer needed, and throws when the connection is lost. */
-  async #listen(signal: AbortSignal, onLive: () => void): Promise<void> {
+  async #listen(signal: AbortSignal): Promise<void> {
     let isShown = false;
     let unsubscribe = () => {};
     const stream = new Promise<never>((_, reject) => {
@@ -184,7 +183,6 @@ export class JobWatch implements JobFeedSource {
       await this.#newest(signal); // a refusal is reported here at once, but never by the stream
       // The first snapshot is delivered as a whole, however large the job is.
       await this.#until(() => isShown, signal, this.#options.startTimeoutMs);
-      onLive();
       this.#markLive();
       await this.#pollUntilIdle(signal);
     };
@@ -280,6 +278,8 @@ export class JobWatch implements JobFeedSource {
   }
 
   #markLive(): void {
+    if (this.#failures > 0) this.#log('info', 'listening to a job again');
+    this.#failures = 0;
     const incarnation = this.#picture?.row.incarnation;
     if (this.hasEnded || incarnation === undefined) return;
     this.#phase = 'live';

@@ -9,7 +9,7 @@ import {
   silentMetrics,
 } from '@syncline/kernel';
 import { encode } from '@syncline/kernel/wire';
-import { checkGrpcTarget, type GrpcTarget, type GrpcTargetOptions } from '@syncline/protocol/grpc';
+import { checkGrpcTarget, type GrpcTargetOptions } from '@syncline/protocol/grpc';
 import { checkKnownKeys } from '../checks/values.js';
 import type { MeantJob } from '../core/decide-job.js';
 import { hasCode } from '../core/refusals.js';
@@ -30,20 +30,13 @@ import type { JobsMetrics } from '../metrics-list.js';
 import { checkReconnect, type ReconnectOptions } from '../reconnect.js';
 import { type Call, type GlobalRequest, jobCalls } from '../wire/calls.js';
 import { ChannelPool, closedError, contractError, JobChannel, readError } from './job-channel.js';
-import { RemoteSubscription } from './remote-subscription.js';
+import { type RemoteDeps, RemoteSubscription } from './remote-subscription.js';
 import { RemoteWrites } from './remote-writes.js';
 
 export interface RemoteJobStoreOptions extends GrpcTargetOptions {
   /** How a subscription that lost its connection reconnects. */
   readonly reconnect?: ReconnectOptions;
 }
-
-const KNOWN: Readonly<Record<keyof RemoteJobStoreOptions, true>> = {
-  address: true,
-  tls: true,
-  token: true,
-  reconnect: true,
-};
 
 /** Defaults: the system clock and randomness, and no metrics. */
 export interface RemoteJobStoreDeps {
@@ -59,15 +52,11 @@ export function createRemoteJobStore(
 ): JobStore {
   const { clock = createSystemClock(), random = createSystemRandom() } = deps;
   const { metrics = silentMetrics } = deps;
-  checkKnownKeys(options, 'the options of createRemoteJobStore', KNOWN);
+  const known = { address: true, tls: true, token: true, reconnect: true };
+  checkKnownKeys(options, 'the options of createRemoteJobStore', known);
   const target = checkGrpcTarget('the remote job store', options);
   const reconnect = checkReconnect(options.reconnect);
   return new RemoteJobStore({ clock, random, metrics, target, reconnect });
-}
-
-interface RemoteDeps extends Required<RemoteJobStoreDeps> {
-  readonly target: GrpcTarget;
-  readonly reconnect: Required<ReconnectOptions>;
 }
 
 type Signal = AbortSignal | undefined;

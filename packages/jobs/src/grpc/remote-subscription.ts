@@ -25,13 +25,16 @@ import { jobCalls, type SubscribeRequest } from '../wire/calls.js';
 import { FrameReader } from '../wire/frames.js';
 import { type ChannelPool, contractError, errorOfStatus } from './job-channel.js';
 
-export interface RemoteSubscriptionDeps {
+export interface RemoteDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly metrics: JobsMetrics;
-  readonly pool: ChannelPool;
   readonly target: GrpcTarget;
   readonly reconnect: Required<ReconnectOptions>;
+}
+
+export interface RemoteSubscriptionDeps extends RemoteDeps {
+  readonly pool: ChannelPool;
   checkOpen(): void;
   onEnd(subscription: RemoteSubscription): void;
 }

@@ -15,7 +15,27 @@ import {
   silentMetrics,
 } from '@syncline/kernel';
 import { checkLabels } from '../checks/input.js';
-import * as values from '../checks/values.js';
+import {
+  anyValue,
+  type Check,
+  type Checked,
+  type Checks,
+  checkInteger,
+  checkJobId,
+  checkMembers,
+  checkNumTasks,
+  checkObject,
+  checkSchemaVersion,
+  checkStatus,
+  checkTag,
+  checkTtlMs,
+  integer,
+  members,
+  oneOf,
+  optional,
+  orDefault,
+  refuseUnless,
+} from '../checks/values.js';
 import { noSuchJob } from '../core/refusals.js';
 import type { JobInfo, Labels } from '../job.js';
 import type { JobStore } from '../job-store.js';
@@ -37,12 +57,8 @@ export async function createJobManager<
   options: JobManagerOptions<Tags, Names> = {},
   deps: Partial<JobManagerDeps> = {},
 ): Promise<JobManager<Tags, Names>> {
-  const {
-    store,
-    jobId,
-    taskIndex: taskId,
-  } = values.checkMembers(target, 'the target', MANAGER_TARGET);
-  const checked: ManagerOptions = values.checkMembers(options, 'the options', MANAGER_OPTIONS);
+  const { store, jobId, taskIndex: taskId } = checkMembers(target, 'the target', MANAGER_TARGET);
+  const checked: ManagerOptions = checkMembers(options, 'the options', MANAGER_OPTIONS);
   const { signal, tags, lease } = checked;
   const parts = sessionDeps(store, checked, { ...deps, logFields: { jobId, taskId } });
   const call = { what: `opening task ${taskId} of job "${jobId}"`, isWrite: true, signal };
@@ -56,7 +72,7 @@ export async function createJobManager<
     store.lease({ ...request, action: 'claim', epoch: 0 }, sent),
   );
   const claim = new TaskClaim(session, { ...request, epoch }, lease.isAutomatic);
-  const manager = new OpenManager(session, claim, { ...checked, taskId });
+  const manager = new OpenManager(session, claim);
   return manager as unknown as JobManager<Tags, Names>; // the schemas of the tags determine the types
 }
 
@@ -69,8 +85,8 @@ export async function createJobReader<
   options: JobReaderOptions<Tags, Names> = {},
   deps: Partial<JobManagerDeps> = {},
 ): Promise<JobReader<Tags>> {
-  const { store, jobId } = values.checkMembers(target, 'the target', READER_TARGET);
-  const checked: ReaderOptions = values.checkMembers(options, 'the options', READER_OPTIONS);
+  const { store, jobId } = checkMembers(target, 'the target', READER_TARGET);
+  const checked: ReaderOptions = checkMembers(options, 'the options', READER_OPTIONS);
   const parts = sessionDeps(store, checked, { ...deps, logFields: { jobId } });
   const what = `the reader of job "${jobId}"`;
   using opening = new OpenCall(parts, { what, signal: checked.signal });
@@ -107,17 +123,16 @@ async function openJob(
     return store.getJob(jobId, call); // the job may have more tasks than the caller assumes
   });
   if (job === undefined) {
-    values.checkInteger(taskIndex, 'taskIndex', { min: 0, max: numTasks - 1 });
+    checkInteger(taskIndex, 'taskIndex', { min: 0, max: numTasks - 1 });
     throw noSuchJob(jobId);
   }
-  if (job.numTasks !== numTasks && onNumTasksMismatch === 'fail')
-    throw new SynclineError(
-      'conflict',
-      `job "${jobId}" has ${job.numTasks} tasks, not ${numTasks}. Start this process with ${job.numTasks}, or use another job id.`,
-      { details: { reason: 'num-tasks', numTasks: job.numTasks, given: numTasks } },
-    );
+  if (job.numTasks !== numTasks && onNumTasksMismatch === 'fail') {
+    const message = `job "${jobId}" has ${job.numTasks} tasks, not ${numTasks}. Start this process with ${job.numTasks}, or use another job id.`;
+    const details = { reason: 'num-tasks', numTasks: job.numTasks, given: numTasks };
+    throw new SynclineError('conflict', message, { details });
+  }
   const wanted = `a task that exists: job "${jobId}" has ${job.numTasks} tasks, counted from 0`;
-  values.refuseUnless(taskIndex < job.numTasks, 'taskIndex', { value: taskIndex, wanted });
+  refuseUnless(taskIndex < job.numTasks, 'taskIndex', { value: taskIndex, wanted });
   return job;
 }
 
@@ -133,9 +148,8 @@ function logDifferences(
   }
   if (Object.keys(tags).length === 0) return; // no tags were declared
   const declared = new Set(expectedTagsOf(tags));
-  const isSame =
-    expectedTags.length === declared.size && expectedTags.every((tag) => declared.has(tag));
-  if (isSame) return;
+  if (expectedTags.length === declared.size && expectedTags.every((tag) => declared.has(tag)))
+    return;
   logger.warn(
     '🟡 the job expects different tags than declared here; using those of the job until task 0 calls updateJob',
     { expectedTags, declared: [...declared] },
@@ -205,82 +219,71 @@ export interface JobManagerDeps {
   readonly random: Random;
 }
 
-const READER_TARGET: values.Checks<JobReaderTarget> = {
-  store: checkStore,
-  jobId: values.checkJobId,
-};
-const MANAGER_TARGET: values.Checks<JobManagerTarget> = {
+const READER_TARGET: Checks<JobReaderTarget> = { store: checkStore, jobId: checkJobId };
+const MANAGER_TARGET: Checks<JobManagerTarget> = {
   ...READER_TARGET,
-  taskIndex: values.integer('taskIndex', 0, jobsLimits.tasksPerJobMax.value - 1),
-  numTasks: values.checkNumTasks,
+  taskIndex: integer('taskIndex', 0, jobsLimits.tasksPerJobMax.value - 1),
+  numTasks: checkNumTasks,
 };
 
-const checkDuration = values.integer('duration', 1, 3_600_000);
+const checkDuration = integer('duration', 1, 3_600_000);
 const READER_OPTIONS = {
-  tags: values.orDefault(checkTags, {}),
-  statuses: values.orDefault(checkStatuses, {}),
-  timeoutMs: values.orDefault(checkDuration, 60_000),
-  retry: values.orDefault(
-    values.members({
-      initialMs: values.orDefault(checkDuration, 100),
-      maxMs: values.orDefault(checkDuration, 5_000),
-    }),
+  tags: orDefault(checkTags, {}),
+  statuses: orDefault(checkStatuses, {}),
+  timeoutMs: orDefault(checkDuration, 60_000),
+  retry: orDefault(
+    members({ initialMs: orDefault(checkDuration, 100), maxMs: orDefault(checkDuration, 5_000) }),
     {},
   ),
-  observer: values.orDefault<JobsMetrics>(values.anyValue, silentMetrics),
-  log: values.orDefault<Logger>(values.anyValue, silentLogger),
-  signal: values.anyValue as values.Check<AbortSignal | undefined>,
-} satisfies Record<keyof JobReaderOptions<TagSchemas, StatusNames>, values.Check<unknown>>;
+  observer: orDefault<JobsMetrics>(anyValue, silentMetrics),
+  log: orDefault<Logger>(anyValue, silentLogger),
+  signal: anyValue as Check<AbortSignal | undefined>,
+} satisfies Record<keyof JobReaderOptions<TagSchemas, StatusNames>, Check<unknown>>;
 const MANAGER_OPTIONS = {
   ...READER_OPTIONS,
-  labels: values.orDefault(checkLabels, {}),
-  lease: values.orDefault(checkLease, {}),
-  onNumTasksMismatch: values.orDefault(values.oneOf('adopt', 'fail'), 'adopt'),
-} satisfies Record<keyof JobManagerOptions<TagSchemas, StatusNames>, values.Check<unknown>>;
+  labels: orDefault(checkLabels, {}),
+  lease: orDefault(checkLease, {}),
+  onNumTasksMismatch: orDefault(oneOf('adopt', 'fail'), 'adopt'),
+} satisfies Record<keyof JobManagerOptions<TagSchemas, StatusNames>, Check<unknown>>;
 
-type ReaderOptions = values.Checked<typeof READER_OPTIONS>;
-type ManagerOptions = values.Checked<typeof MANAGER_OPTIONS>;
+type ReaderOptions = Checked<typeof READER_OPTIONS>;
+type ManagerOptions = Checked<typeof MANAGER_OPTIONS>;
 
 const LEASE = {
-  ttlMs: values.orDefault(values.checkTtlMs, 30_000),
-  heartbeat: values.orDefault(values.oneOf('auto', 'manual'), 'auto'),
+  ttlMs: orDefault(checkTtlMs, 30_000),
+  heartbeat: orDefault(oneOf('auto', 'manual'), 'auto'),
 };
-const TAG: values.Checks<TagSchema> = {
-  schema: values.anyValue,
-  schemaVersion: values.optional(values.checkSchemaVersion),
-  expected: values.anyValue,
-  migrate: values.anyValue,
+const TAG: Checks<TagSchema> = {
+  schema: anyValue,
+  schemaVersion: optional(checkSchemaVersion),
+  expected: anyValue,
+  migrate: anyValue,
 };
 
 function checkStore(value: unknown): JobStore {
   const isStore = typeof value === 'object' && value !== null;
-  values.refuseUnless(isStore, 'store', {
-    value,
-    wanted: 'a job store, such as createRemoteJobStore(…)',
-  });
+  refuseUnless(isStore, 'store', { value, wanted: 'a job store, such as createRemoteJobStore(…)' });
   return value as JobStore;
 }
 
 function checkTags(value: unknown): TagSchemas {
-  const tags = values.checkObject(value, 'tags') as TagSchemas;
-  for (const [tag, schema] of Object.entries(tags)) {
-    values.checkMembers(schema, `tags.${values.checkTag(tag, 'tags')}`, TAG);
-  }
+  const tags = checkObject(value, 'tags') as TagSchemas;
+  for (const [tag, schema] of Object.entries(tags))
+    checkMembers(schema, `tags.${checkTag(tag, 'tags')}`, TAG);
   return tags;
 }
 
 function checkStatuses(value: unknown): StatusNames {
-  const statuses = values.checkObject(value, 'statuses') as StatusNames;
-  for (const [name, status] of Object.entries(statuses))
-    values.checkStatus(status, `statuses.${name}`);
+  const statuses = checkObject(value, 'statuses') as StatusNames;
+  for (const [name, status] of Object.entries(statuses)) checkStatus(status, `statuses.${name}`);
   return statuses;
 }
 
 /** A `ttlMs` of 0 never expires. */
 function checkLease(lease: unknown): { readonly ttlMs: number; readonly isAutomatic: boolean } {
   if (lease === false) return { ttlMs: 0, isAutomatic: false };
-  const { ttlMs, heartbeat } = values.checkMembers(lease, 'lease', LEASE);
+  const { ttlMs, heartbeat } = checkMembers(lease, 'lease', LEASE);
   const wanted = '1,000 to 3,600,000 ms; use `lease: false` for a lease that never expires';
-  values.refuseUnless(ttlMs !== 0, 'ttlMs', { value: ttlMs, wanted });
+  refuseUnless(ttlMs !== 0, 'ttlMs', { value: ttlMs, wanted });
   return { ttlMs, isAutomatic: heartbeat === 'auto' };
 }

@@ -31,6 +31,10 @@ export class TaskClaim {
     if (isAutomatic) this.#arm(this.#everyMs);
   }
 
+  get taskId(): number {
+    return this.#claim.taskId;
+  }
+
   get epoch(): number {
     return this.#claim.epoch;
   }

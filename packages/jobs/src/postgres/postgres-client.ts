@@ -1,5 +1,5 @@
 // PostgreSQL connections, transactions and errors. A connection failure never ends the process.
-import { type ErrorCode, type Outcome, SynclineError } from '@syncline/kernel';
+import { type ErrorCode, type Outcome, SynclineError, Turns } from '@syncline/kernel';
 import pg from 'pg';
 import { jobsLimits } from '../limits.js';
 
@@ -13,7 +13,7 @@ const types: pg.CustomTypesConfig = {
 export class PostgresSession {
   readonly client: pg.PoolClient;
   readonly #schema: string;
-  #turn: Promise<unknown> = Promise.resolve();
+  readonly #turns = new Turns();
 
   constructor(client: pg.PoolClient, schema: string) {
     this.client = client;
@@ -49,15 +49,11 @@ export class PostgresSession {
   ): Promise<pg.QueryResult> {
     const { value: query_timeout } = jobsLimits.postgresCallTimeoutMs;
     const query = { text, types, query_timeout, ...(values && { values: [...values] }) };
-    const answered = this.#turn.then(async () => {
-      try {
-        return await this.client.query(query);
-      } catch (thrown) {
+    const ask = () =>
+      this.client.query(query).catch((thrown: unknown) => {
         throw postgresError(thrown, outcome);
-      }
-    });
-    this.#turn = answered.catch(ignore);
-    return answered;
+      });
+    return this.#turns.run('', ask);
   }
 }
 
@@ -147,11 +143,9 @@ export function isOvertaken(thrown: unknown): boolean {
 }
 
 export function overtaken(cause?: unknown): SynclineError {
-  return new SynclineError(
-    'unavailable',
-    'other writers of the job kept the PostgreSQL transaction from committing. Try again.',
-    { details: { reason: 'contention' }, cause },
-  );
+  const message =
+    'other writers of the job kept the PostgreSQL transaction from committing. Try again.';
+  return new SynclineError('unavailable', message, { details: { reason: 'contention' }, cause });
 }
 
 function postgresError(thrown: unknown, outcome: Outcome): SynclineError {

@@ -112,7 +112,6 @@ export const jobCalls = {
       job: wire.required(3, messages.jobMessage),
     }),
   },
-  /** If `ifRevision` is given, deletes the job only if it is at that revision. */
   deleteJob: {
     name: 'DeleteJob',
     request: wire.message<DeleteRequest>({
@@ -136,7 +135,6 @@ export const jobCalls = {
     }),
     response: wire.message({ lease: wire.required(1, messages.leaseMessage) }),
   },
-  /** `state` in the response is a State message. */
   setState: {
     name: 'SetState',
     request: wire.message<WriteFields>({
@@ -161,9 +159,8 @@ export const jobCalls = {
     }),
   },
   /**
-   * Many writes over one stream in both directions. Each has a number, which its reply repeats. Writes and replies are
-   * the messages of SetState. Here they stay encoded, so that a malformed one does not affect the others, and because
-   * decoding a reply requires the job id.
+   * Many writes over one stream. Each has a number, which its reply repeats. Writes and replies are the messages of
+   * SetState, still encoded, so that a malformed one does not affect the others.
    */
   setStates: {
     name: 'SetStates',
@@ -197,7 +194,6 @@ export const jobCalls = {
       revision: wire.uint(3),
     }),
   },
-  /** `states` are State messages. */
   listStates: {
     name: 'ListStates',
     request: wire.message({ ...scoped, afterRevision: wire.uint(3), limit: wire.uint(4) }),

@@ -6,9 +6,10 @@
 import { setMaxListeners } from 'node:events';
 import type { Firestore, Transaction } from '@google-cloud/firestore';
 import { abortedError, backoffMs, type Outcome, SynclineError } from '@syncline/kernel';
+import { type Checked, integer, optional, orDefault } from '../checks/values.js';
 import type { EngineDeps } from '../engine/store-adapter.js';
 import { jobsLimits } from '../limits.js';
-import type { ReconnectOptions } from '../reconnect.js';
+import { checkReconnect, type ReconnectOptions } from '../reconnect.js';
 
 /** A transaction takes tens of milliseconds, so after a conflict a retry soon succeeds. */
 const CONTENTION = { attempts: 20, initialMs: 20, maxMs: 1_000 };
@@ -24,18 +25,21 @@ export interface FirestoreDeps extends EngineDeps {
   readonly authenticate: () => Promise<void>;
 }
 
-/** Defaults of the times that a user may set. */
-export const TIMES = {
-  pollMs: 15_000,
-  reachTimeoutMs: 5_000,
-  startTimeoutMs: 60_000,
-  callTimeoutMs: 10_000,
-  listenIdleMs: 30_000,
+const checkConcurrency = optional(integer('concurrencyMax', 1, 1_000_000));
+const time = (usualMs: number) => orDefault(integer('time', 1, 86_400_000), usualMs);
+
+/** The options that a user may set, apart from those of the client. */
+export const OPTIONS = {
+  concurrencyMax: (value: unknown) => checkConcurrency(value) ?? Number.POSITIVE_INFINITY,
+  reconnect: (value: unknown) => checkReconnect(value as ReconnectOptions),
+  pollMs: time(15_000),
+  reachTimeoutMs: time(5_000),
+  startTimeoutMs: time(60_000),
+  callTimeoutMs: time(10_000),
+  listenIdleMs: time(30_000),
 };
 
-/** Checked, and complete. */
-export type FirestoreOptions = Readonly<typeof TIMES> &
-  Readonly<{ concurrencyMax: number; reconnect: Required<ReconnectOptions> }>;
+export type FirestoreOptions = Checked<typeof OPTIONS>;
 
 type Deps = Omit<FirestoreDeps, 'metrics'>;
 type Options = Pick<FirestoreOptions, 'concurrencyMax' | 'callTimeoutMs'>;
@@ -115,9 +119,8 @@ export class FirestoreCalls {
   }
 
   /**
-   * Terminates the client and refuses later calls. Terminating it while it is still retrying would cause an uncatchable
-   * error. So this waits briefly for calls in flight; if they take longer, or after a connection failure, the client is
-   * terminated later, without waiting for it.
+   * Terminating the client while it is still retrying would cause an uncatchable error. So this waits briefly for calls
+   * in flight; if they take longer, or after a connection failure, the client is terminated later.
    */
   async close(): Promise<void> {
     const { clock } = this.#deps;

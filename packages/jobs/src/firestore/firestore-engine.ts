@@ -7,7 +7,13 @@
 import client, { type DocumentSnapshot, Firestore, type Settings } from '@google-cloud/firestore';
 import { abortedError, SynclineError } from '@syncline/kernel';
 import { type CheckedJobQuery, checkScope } from '../checks/input.js';
-import * as values from '../checks/values.js';
+import {
+  checkJobId,
+  checkMembers,
+  checkTaskId,
+  limitExceeded,
+  refuseUnless,
+} from '../checks/values.js';
 import { hasCode, noSuchJob } from '../core/refusals.js';
 import { type JobRow, jobInfoOf } from '../core/rows.js';
 import { encodeState } from '../engine/changes.js';
@@ -24,12 +30,12 @@ import {
   type StoreSubscribeOptions,
 } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
-import { checkReconnect, type ReconnectOptions } from '../reconnect.js';
+import type { ReconnectOptions } from '../reconnect.js';
 import {
   FirestoreCalls,
   type FirestoreDeps,
   type FirestoreOptions,
-  TIMES,
+  OPTIONS,
 } from './firestore-calls.js';
 import { FirestoreWrites } from './firestore-writes.js';
 import { jobDocuments, presentJob, readState } from './job-documents.js';
@@ -38,17 +44,14 @@ import { JobWatch } from './job-watch.js';
 
 type Signal = AbortSignal | undefined;
 
+const CACHED = { history: 'latest', reads: 'cached', lost: 'reader' } as const;
+const CAPABILITIES = { ...ALL_CAPABILITIES, ...CACHED };
 /** Sorts after every character of a job id. */
 const AFTER_ALL_NAMES = '\u007f';
 const LIST_JOBS = 100;
 
 class FirestoreEngine implements LocalEngine, StoreReads {
-  readonly capabilities = {
-    ...ALL_CAPABILITIES,
-    history: 'latest',
-    reads: 'cached',
-    lost: 'reader',
-  } as const;
+  readonly capabilities = CAPABILITIES;
   readonly reads = this;
   readonly writes: FirestoreWrites;
   readonly #deps: FirestoreDeps;
@@ -87,13 +90,13 @@ class FirestoreEngine implements LocalEngine, StoreReads {
 
   async getState(jobId: string, { taskId, tag }: Required<Scope>, signal: Signal) {
     const picture = this.#current(jobId);
-    if (picture) return picture.state(values.checkTaskId(taskId, picture.row.numTasks), tag);
+    if (picture) return picture.state(checkTaskId(taskId, picture.row.numTasks), tag);
     const documents = this.#documents(jobId);
     const read = () => this.#deps.firestore.getAll(documents.job, documents.state(taskId, tag));
     const [job, cell] = await this.#calls.read(readingOf(jobId), read, { signal });
     const row = presentJob(job);
     if (!row) throw noSuchJob(jobId);
-    values.checkTaskId(taskId, row.numTasks);
+    checkTaskId(taskId, row.numTasks);
     const state = cell && readState(cell)?.row;
     if (state) this.#watches.get(jobId)?.noteShown(state.revision);
     return state && encodeState(state);
@@ -113,7 +116,7 @@ class FirestoreEngine implements LocalEngine, StoreReads {
 
   async openSubscription(jobId: string, options: StoreSubscribeOptions, signal: AbortSignal) {
     this.begin(undefined);
-    const { picture, watch } = await this.#read(values.checkJobId(jobId), signal);
+    const { picture, watch } = await this.#read(checkJobId(jobId), signal);
     const scope = checkScope(options.scope, picture.row.numTasks);
     return watch.feed.open({ ...options, scope });
   }
@@ -176,7 +179,6 @@ class FirestoreEngine implements LocalEngine, StoreReads {
     }
   }
 
-  /** Undefined if the job is being deleted. */
   async #listed(document: DocumentSnapshot): Promise<ListedSummary | undefined> {
     try {
       const row = presentJob(document);
@@ -212,7 +214,7 @@ class FirestoreEngine implements LocalEngine, StoreReads {
     const { value: bytesMax } = jobsLimits.cacheBytesMax;
     const message = `the subscribed jobs take more than ${bytesMax} bytes. End subscriptions, or use another process.`;
     this.#makeRoom();
-    if (this.#cacheBytes > bytesMax) throw values.limitExceeded('cacheBytesMax', message);
+    if (this.#cacheBytes > bytesMax) throw limitExceeded('cacheBytesMax', message);
     const onChanged = (changed: JobWatch) => {
       if (changed.hasEnded && this.#watches.get(jobId) === changed) this.#watches.delete(jobId);
       else this.#makeRoom();
@@ -266,8 +268,6 @@ export interface FirestoreJobStoreOptions {
   readonly credentials?: { readonly client_email: string; readonly private_key: string };
 }
 
-const DAY_MS = 86_400_000;
-
 export type FirestoreJobStoreDeps = EngineDeps;
 
 /** Connects on the first call. */
@@ -281,25 +281,12 @@ export function createFirestoreJobStore(
 }
 
 export function checkFirestoreOptions(options: FirestoreJobStoreOptions): FirestoreOptions {
-  const { projectId, reconnect, concurrencyMax } = options;
-  values.refuseUnless(typeof projectId === 'string' && projectId !== '', 'projectId', {
+  const { projectId, host: _, ssl: __, credentials: ___, ...rest } = options;
+  refuseUnless(typeof projectId === 'string' && projectId !== '', 'projectId', {
     value: projectId,
     wanted: 'the project of the Firestore database; it is never taken from the environment',
   });
-  const times = { ...TIMES };
-  for (const field of Object.keys(TIMES) as (keyof typeof TIMES)[])
-    times[field] = values.checkInteger(options[field] ?? TIMES[field], field, {
-      min: 1,
-      max: DAY_MS,
-    });
-  return {
-    ...times,
-    concurrencyMax:
-      concurrencyMax === undefined
-        ? Number.POSITIVE_INFINITY
-        : values.checkInteger(concurrencyMax, 'concurrencyMax', { min: 1, max: 1_000_000 }),
-    reconnect: checkReconnect(reconnect),
-  };
+  return checkMembers(rest, 'the options', OPTIONS);
 }
 
 /** The client, and a check of its credentials whose failure can be caught: see firestore-calls.ts. */

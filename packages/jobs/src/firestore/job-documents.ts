@@ -147,7 +147,6 @@ function reader<Fields extends object, Row>(
   };
 }
 
-/** For any of these documents. */
 export const readWrites = reader({}, () => undefined);
 
 type Write = Readonly<{ eventId: string; digest: string }>;

@@ -73,7 +73,6 @@ export class JobChannel {
     });
   }
 
-  /** A stream of encoded frames. */
   stream<Request>(
     call: Omit<Call<Request, never>, 'response'>,
     request: Request,

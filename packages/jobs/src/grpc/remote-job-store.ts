@@ -171,16 +171,14 @@ class RemoteEngine implements StoreEngine, StoreReads, StoreWrites {
     for (const subscription of [...this.#subscriptions]) subscription.close();
   }
 
-  async #read<Request, Response>(
+  #read<Request, Response>(
     method: Call<Request, Response>,
     request: Request,
     signal: Signal,
   ): Promise<Response> {
-    try {
-      return await this.#channel.ask(method, request, signal);
-    } catch (thrown) {
+    return this.#channel.ask(method, request, signal).catch((thrown: unknown) => {
       throw readError(thrown);
-    }
+    });
   }
 }
 
@@ -189,11 +187,9 @@ function operatorOf({ jobId, incarnation }: MeantJob): GlobalRequest {
   return incarnation === undefined ? { jobId } : { jobId, incarnation };
 }
 
-async function orMissing<Value>(answer: Promise<Value>): Promise<Value | undefined> {
-  try {
-    return await answer;
-  } catch (thrown) {
+function orMissing<Value>(answer: Promise<Value>): Promise<Value | undefined> {
+  return answer.catch((thrown: unknown) => {
     if (hasCode(thrown, 'not-found')) return undefined;
     throw thrown;
-  }
+  });
 }

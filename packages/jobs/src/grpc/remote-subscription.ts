@@ -1,11 +1,7 @@
 // A subscription over a connection that may break: it then reports `stale`, reconnects at its cursor, and continues.
+// After `attempts` failures in a row it throws `unavailable`, with the cursor.
 //
-//   opened ──▶ following ──▶ ended
-//     ▲            │  lost
-//     └── stale ◀──┘   after `attempts` failures in a row: `unavailable`, with the cursor
-//
-// J9  If interrupted anywhere and resumed, the parts together equal the uninterrupted stream, or a `gap` marks what is
-//     missing.
+// J9  The parts together equal the uninterrupted stream, or a `gap` marks what is missing.
 import type { ClientReadableStream } from '@grpc/grpc-js';
 import { type Clock, type Random, SynclineError } from '@syncline/kernel';
 import type { GrpcCallStatus, GrpcTarget } from '@syncline/protocol/grpc';

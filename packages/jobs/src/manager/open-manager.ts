@@ -139,9 +139,8 @@ export class OpenManager extends OpenReader {
   }
 
   /**
-   * The store checks no epoch here, since operators have none. So the lease is renewed first: a manager whose task was
-   * taken over, or whose job was recreated, is fenced and changes nothing. The request contains the incarnation, so
-   * that this also holds for an attempt that arrives late.
+   * The store checks no epoch here, since operators have none. So the lease is renewed first, and the request contains
+   * the incarnation: a manager whose task was taken over, or whose job was recreated, is fenced and changes nothing.
    */
   async #writeGlobally(
     name: string,
@@ -158,7 +157,6 @@ export class OpenManager extends OpenReader {
     return { applied: true, revision };
   }
 
-  /** Resolves a status name to its number. */
   #statusOf(status: number | string): number {
     if (typeof status !== 'string') return status;
     const { statuses } = this.session.deps.states;
@@ -204,10 +202,7 @@ export class OpenManager extends OpenReader {
     }
   }
 
-  /**
-   * The schema's input is stored, not its output: otherwise a transformation would run a second time when the state is
-   * read. The schema gets a copy, since some schemas modify their input.
-   */
+  /** The input is stored: the output would be transformed again when it is read. Some schemas modify their input. */
   async #checkBySchema(tag: string, payload: WriteInput['payload'], call: OpenCall): Promise<void> {
     const schema = this.session.deps.states.tags.get(tag)?.schema;
     if (schema === undefined || payload === undefined) return;

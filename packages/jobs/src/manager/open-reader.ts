@@ -149,10 +149,7 @@ async function* waitedEvents(
   }
 }
 
-/**
- * A subscription as user code sees it: the store's subscription, with payloads read with the schemas of their tags. It
- * ends when the caller's signal fires, the loop ends, or its reader or manager is closed, and drops buffered events.
- */
+/** The store's subscription, with payloads read with the schemas of their tags. At its end it drops buffered events. */
 function subscribeTo(
   { deps: { store, clock, metrics, states }, job }: JobSession,
   { taskId, tag, signal, after, ...rest }: SubscribeOptions,

@@ -108,7 +108,6 @@ export class OpenCall implements Disposable {
     }
   }
 
-  /** Sends until there is a reply, an error that cannot be retried, or no time left. */
   async send<T>(send: (options: CallOptions) => Promise<T>): Promise<T> {
     let isUnknown = false;
     for (let attempt = 0; ; attempt += 1) {

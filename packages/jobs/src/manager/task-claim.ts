@@ -83,7 +83,6 @@ export class TaskClaim {
     }
   }
 
-  /** The timer does not keep the process alive. */
   #arm(delayMs: number): void {
     const { clock } = this.#session.deps;
     if (this.#isStopped) return;

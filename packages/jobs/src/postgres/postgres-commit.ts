@@ -51,7 +51,6 @@ export async function loadRows(
   };
 }
 
-/** What happened to a job since the engine last saw it. */
 export async function readSince(
   session: PostgresSession,
   job: StoredJob | undefined,

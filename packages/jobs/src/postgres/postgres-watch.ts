@@ -28,9 +28,7 @@ export class PostgresWatch {
   readonly #deps: PostgresWatchDeps;
   readonly #schema: string;
   readonly #stop = new AbortController();
-  /** The listening connection. */
   #session: PostgresSession | undefined;
-  /** Whether it holds the lock. */
   #isWatching = false;
   #running: Promise<void> | undefined;
   /** No lease counts as renewed before this time, by the database's clock. Undefined if nothing is watched. */

@@ -32,8 +32,8 @@ export const statusClasses: readonly StatusClass[] = [
   'failed',
 ];
 
-// The State message. It has hand-written code, because it runs for every event of every subscription. The message does
-// not contain the job id, which the reader knows. The payload stays JSON text until it is delivered to user code.
+// The State message has hand-written code, because it runs for every event of every subscription. It does not contain
+// the job id, which the reader knows. The payload stays JSON text until it is delivered to user code.
 
 /** A state as stores keep it. Its payload is JSON text, checked when it entered the process. */
 export type StoredState = Omit<State, 'payload' | 'payloadIssues' | 'rawPayload' | 'statusName'> &

@@ -47,6 +47,9 @@ interface ChangeOptions {
   readonly onStore?: (transaction: Transaction, found: layout.Found) => void;
 }
 
+/** The written tags of a job that this process knows of, and those that wait to be added. */
+type KnownTags = Readonly<{ known: Set<string>; waiting: Set<string> }>;
+
 /** For a key whose tag is known: it does not count as new. */
 const ANY_TAG = { size: 0, has: () => true };
 const ID_BYTES = 8;
@@ -54,10 +57,8 @@ const ID_BYTES = 8;
 export class FirestoreWrites implements StoreWrites {
   readonly #deps: FirestoreWritesDeps;
   readonly #quota: WriteQuota;
-  /** The written tags of each incarnation that this process knows of. */
-  readonly #tags = new Map<string, ReadonlySet<string>>();
-  /** Tags waiting to be added. */
-  readonly #newTags = new Map<string, Set<string>>();
+  /** By incarnation. */
+  readonly #tags = new Map<string, KnownTags>();
   readonly #turns = new Turns();
 
   constructor(deps: FirestoreWritesDeps) {
@@ -154,55 +155,60 @@ export class FirestoreWrites implements StoreWrites {
 
   /** Writes to the same key run one at a time: their transactions would only conflict. */
   async setState(write: CheckedWrite, signal: Signal): Promise<EncodedResult> {
-    const { jobId, taskId, tag, bytes } = write;
+    const { jobId, incarnation, taskId, tag, bytes } = write;
     this.#quota.check(bytes);
     this.#quota.add(1, bytes);
+    const tags = this.#tagsOf(incarnation);
+    const set = () => this.#setState(write, tags, signal);
+    const setUnlessKnown = async () => (tags.known.has(tag) ? undefined : set());
+    /** All tags of a job are in one document. The first write also adds the other waiting tags. */
+    const setNewTag = async () => {
+      tags.waiting.add(tag);
+      try {
+        return (await this.#turns.run(incarnation, setUnlessKnown, signal)) ?? (await set());
+      } finally {
+        tags.waiting.delete(tag);
+      }
+    };
     try {
-      const set = () =>
-        this.#isKnown(write) ? this.#setState(write, signal) : this.#setNewTag(write, signal);
-      return await this.#turns.run(`${jobId}/${taskId}/${tag}`, set, signal);
+      const inTurn = () => (tags.known.has(tag) ? set() : setNewTag());
+      return await this.#turns.run(`${jobId}/${taskId}/${tag}`, inTurn, signal);
     } finally {
+      if (tags.known.size + tags.waiting.size === 0) this.#tags.delete(incarnation);
       this.#quota.add(-1, bytes);
     }
   }
 
-  /**
-   * New tags are added one write at a time too, since all tags of a job are in one document. The first write also adds
-   * the other waiting tags, which are then written concurrently.
-   */
-  async #setNewTag(write: CheckedWrite, signal: Signal): Promise<EncodedResult> {
-    const { incarnation, tag } = write;
-    const set = () => this.#setState(write, signal);
-    const waiting = this.#newTags.get(incarnation) ?? new Set();
-    this.#newTags.set(incarnation, waiting.add(tag));
-    try {
-      const setUnlessKnown = async () => (this.#isKnown(write) ? undefined : set());
-      return (await this.#turns.run(incarnation, setUnlessKnown, signal)) ?? (await set());
-    } finally {
-      waiting.delete(tag);
-      if (waiting.size === 0) this.#newTags.delete(incarnation);
-    }
+  #tagsOf(incarnation: string): KnownTags {
+    const tags = this.#tags.get(incarnation) ?? { known: new Set(), waiting: new Set() };
+    if (this.#tags.size >= jobsLimits.jobsMax.value) this.#tags.clear();
+    this.#tags.set(incarnation, tags);
+    return tags;
   }
 
-  #isKnown({ incarnation, tag }: CheckedWrite): boolean {
-    return this.#tags.get(incarnation)?.has(tag) ?? false;
-  }
-
-  async #setState(write: CheckedWrite, signal: Signal): Promise<EncodedResult> {
+  async #setState(
+    write: CheckedWrite,
+    { known, waiting }: KnownTags,
+    signal: Signal,
+  ): Promise<EncodedResult> {
     const { jobId, incarnation, taskId, tag, epoch, eventId, digest } = write;
     const { states, writtenTags } = this.#documents(jobId);
     let tags: Iterable<string> = [tag];
     const key = {
       ...{ jobId, taskId, tag },
-      other: this.#isKnown(write) ? undefined : writtenTags,
-      counted: (job: JobRow | undefined) => (job && this.#mayBeFull(job) ? states : undefined),
+      other: known.has(tag) ? undefined : writtenTags,
+      /** Only if the limit on states could be reached. */
+      counted: (job: JobRow | undefined) =>
+        job && job.numTasks * (known.size + 1) > jobsLimits.statesPerJobMax.value
+          ? states
+          : undefined,
     };
     const onStore = (transaction: Transaction, { rows, other }: layout.Found) => {
       if (!other || !rows) return;
       const written = layout.readTags(other);
       tags = written;
       if (written.has(tag)) return;
-      for (const added of [tag, ...(this.#newTags.get(incarnation) ?? [])])
+      for (const added of [tag, ...waiting])
         if (tagsCount(rows.job, written, added) <= jobsLimits.tagsPerJobMax.value)
           written.add(added);
       transaction.set(writtenTags, { tags: [...written] });
@@ -220,7 +226,7 @@ export class FirestoreWrites implements StoreWrites {
         // A writer with the current epoch is alive: first the lease is held again, which is a separate change.
         const renewal = { jobId, incarnation, taskId, epoch, action: 'renew' } as const;
         await this.lease({ ...renewal, ttlMs: 0, holder: '' }, signal);
-        return this.#setState(write, signal);
+        return this.#setState(write, { known, waiting }, signal);
       }
       case 'version': {
         const current = found.state?.row ?? defaultState(jobId, taskId, tag);
@@ -229,20 +235,9 @@ export class FirestoreWrites implements StoreWrites {
       case 'duplicate':
         return { applied: true, duplicate: true, state: encodeState(decision.state) };
       case 'apply':
-        this.#noteTags(incarnation, tags);
+        for (const each of tags) known.add(each);
         return { applied: true, duplicate: false, state: encodeState(decision.state) };
     }
-  }
-
-  #noteTags(incarnation: string, tags: Iterable<string>): void {
-    if (this.#tags.size >= jobsLimits.jobsMax.value) this.#tags.clear();
-    this.#tags.set(incarnation, new Set([...(this.#tags.get(incarnation) ?? []), ...tags]));
-  }
-
-  /** Whether the limit on states could be reached, so that they must be counted. */
-  #mayBeFull({ incarnation, numTasks }: JobRow): boolean {
-    const statesMax = numTasks * ((this.#tags.get(incarnation)?.size ?? 0) + 1);
-    return statesMax > jobsLimits.statesPerJobMax.value;
   }
 
   /** The job with its latest revision. */

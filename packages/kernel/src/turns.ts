@@ -18,11 +18,11 @@ export class Turns {
 
 function endOf(task: Promise<unknown>, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const done = () => {
-      signal?.removeEventListener('abort', done);
+    const goOn = () => {
+      signal?.removeEventListener('abort', goOn);
       resolve();
     };
-    signal?.addEventListener('abort', done);
-    task.then(done, done);
+    signal?.addEventListener('abort', goOn);
+    task.then(goOn, goOn);
   });
 }

@@ -154,7 +154,8 @@ export class FirestoreCalls {
       giveUp('timeout', `no reply from Firestore within ${timeoutMs} ms`);
     });
     const abandoned = new Promise<never>((_, reject) => {
-      gaveUp.signal.addEventListener('abort', () => reject(gaveUp.signal.reason));
+      const { signal: over } = gaveUp;
+      over.addEventListener('abort', () => reject(SynclineError.from(over.reason)));
     });
     this.#onClosing.add(onStopped);
     signal?.addEventListener('abort', onStopped);

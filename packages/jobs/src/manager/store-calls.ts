@@ -91,9 +91,9 @@ export class OpenCall implements Disposable {
   /** Waits before anything is sent. If the call ends first, rejects with `not-applied`. `why` is for error messages. */
   async wait<T>(promise: Promise<T>, why: string): Promise<T> {
     try {
-      if (this.#reason) throw this.#reason;
       const value = await new Promise<T>((resolve, reject) => {
         this.#onEnd = reject;
+        if (this.#reason) reject(this.#reason);
         promise.then(resolve, reject);
       });
       if (this.#deps.clock.monotonicMs() >= this.#deadlineMs) this.#end(this.#late());

@@ -33,6 +33,7 @@ export class JobFold {
     return this.#job;
   }
 
+  /** Lost leases, ordered by task. */
   get lost(): readonly TaskLease[] {
     return [...this.#lost.values()].sort((one, other) => one.taskId - other.taskId);
   }
@@ -72,6 +73,7 @@ export class JobFold {
     this.#seededTo = Math.max(this.#seededTo, revision);
   }
 
+  /** Adds leases that were lost before a resumed stream. */
   seedLost(leases: readonly TaskLease[]): void {
     for (const lease of leases) this.#setLease(lease);
   }

@@ -91,3 +91,4 @@ export type {
 export { StorageBatch, type StorageOperation } from './storage/storage-batch.js';
 export { createSystemClock } from './system-clock.js';
 export { createSystemRandom } from './system-random.js';
+export { Turns } from './turns.js';

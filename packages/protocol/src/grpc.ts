@@ -1,6 +1,12 @@
 // The door `@syncline/protocol/grpc`: what gRPC clients share. It loads no gRPC library.
 export { type GrpcChannelLimits, grpcChannelOptions, textsOf } from './grpc-channel.js';
 export {
+  errorOfCallStatus,
+  type GrpcCallStatus,
+  type GrpcServiceName,
+  isCallRefused,
+} from './grpc-client-error.js';
+export {
   checkGrpcTarget,
   type GrpcTarget,
   type GrpcTargetOptions,

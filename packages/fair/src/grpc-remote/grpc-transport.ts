@@ -15,8 +15,7 @@ import {
   type StatusObject,
 } from '@grpc/grpc-js';
 import { type Clock, SynclineError, type Timer } from '@syncline/kernel';
-import { errorFromGrpc } from '@syncline/protocol';
-import { type GrpcTarget, grpcChannelOptions, textsOf } from '@syncline/protocol/grpc';
+import { errorOfCallStatus, type GrpcTarget, grpcChannelOptions } from '@syncline/protocol/grpc';
 import type { ClientStream, StateStreamListener, StateTransport } from '../client/fair-remote.js';
 import { fairLimits } from '../limits.js';
 import { decodeSyncResponse, encodeSyncRequest } from '../wire/sync-codec.js';
@@ -170,18 +169,7 @@ function startCall(client: Client, { token }: GrpcTarget): Call {
 
 function errorOf(status: StatusObject, { address }: GrpcTarget): SynclineError | undefined {
   if (status.code === OK) return undefined;
-  const metadata = textsOf(status.metadata.getMap());
-  const error = errorFromGrpc({ code: status.code, details: status.details, metadata });
-  if (metadata['syncline-code'] !== undefined || error.code !== 'unavailable') return error;
-  return new SynclineError(
-    'unavailable',
-    `cannot reach the state service at ${address}: ${error.message}`,
-    {
-      details: { address },
-      outcome: error.outcome,
-      cause: error,
-    },
-  );
+  return errorOfCallStatus(status, { service: 'the state service', address });
 }
 
 function notConnected({ address }: GrpcTarget): SynclineError {

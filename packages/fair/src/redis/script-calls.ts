@@ -2,7 +2,7 @@
 //
 // A call that was cut off may have been applied. It is resent under the same sequence number, which the script
 // applies once, so a repeat is always safe.
-import { SynclineError } from '@syncline/kernel';
+import { SynclineError, Turns } from '@syncline/kernel';
 import { fairLimits } from '../limits.js';
 import type { ChangeId, Namespace } from '../state/fair-store.js';
 import { applyScript } from './apply-script.js';
@@ -45,7 +45,7 @@ export class ScriptCalls {
   readonly #deps: ScriptCallsDeps;
   readonly #options: ScriptCallsOptions;
   readonly #room: DefaultRoom;
-  readonly #turns = new Map<string, Promise<unknown>>();
+  readonly #turns = new Turns();
 
   constructor(deps: ScriptCallsDeps, options: ScriptCallsOptions) {
     this.#deps = deps;
@@ -55,15 +55,7 @@ export class ScriptCalls {
 
   /** Runs tasks of a seed in the order of their calls, one at a time. */
   inTurn<T>(namespace: Namespace, seed: bigint, task: () => Promise<T>): Promise<T> {
-    const key = seedKeys(namespace, seed).meta;
-    const result = (this.#turns.get(key) ?? Promise.resolve()).then(task);
-    const turn = result
-      .catch(() => {}) // the caller gets the error; the next task is independent
-      .then(() => {
-        if (this.#turns.get(key) === turn) this.#turns.delete(key);
-      });
-    this.#turns.set(key, turn);
-    return result;
+    return this.#turns.run(seedKeys(namespace, seed).meta, task);
   }
 
   async apply(call: ScriptCall): Promise<Answer<SeedChange>> {

@@ -28,10 +28,10 @@ import {
   type OpenedSubscription,
   SubscriberQuota,
 } from '../engine/job-feed.js';
-import { statusClass } from '../job.js';
+import { type State, statusClass } from '../job.js';
 import { type JobEvent, parseCursor, type StoreSubscribeOptions } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
-import { withPayloadJson } from '../wire/messages.js';
+import type { StoredState } from '../wire/messages.js';
 
 export interface FeedRigOptions extends Partial<JobFeedOptions> {
   readonly clock?: Clock;
@@ -249,4 +249,9 @@ function changeOf(event: Extract<JobEvent, { kind: 'snapshot' | 'change' | 'leas
       return { kind: 'state', revision, timestampMs, state: event.state } as const;
     }
   }
+}
+
+function withPayloadJson(state: State): StoredState {
+  const { payload, payloadIssues: _, rawPayload: __, statusName: ___, ...stored } = state;
+  return payload === undefined ? stored : { ...stored, payloadJson: JSON.stringify(payload) };
 }

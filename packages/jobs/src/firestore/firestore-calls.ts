@@ -1,15 +1,15 @@
-// All calls to Firestore go through here. It limits their number and duration, and its errors say what failed. It
-// retries transactions that conflict with another writer; the client library would wait for seconds where tens of
-// milliseconds are enough.
+// All calls to Firestore: limited in number and duration, and retried if they conflict with another writer, sooner than
+// the client library would.
 //
 // The client library opens each connection in a promise that is not awaited. Without credentials that promise is
 // rejected, which ends the process. So the first call checks the credentials, and the client is not used before that.
 import { setMaxListeners } from 'node:events';
 import type { Firestore, Transaction } from '@google-cloud/firestore';
 import { abortedError, backoffMs, type Outcome, SynclineError } from '@syncline/kernel';
+import { type Checked, integer, optional, orDefault } from '../checks/values.js';
 import type { EngineDeps } from '../engine/store-adapter.js';
 import { jobsLimits } from '../limits.js';
-import type { ReconnectOptions } from '../reconnect.js';
+import { checkReconnect, type ReconnectOptions } from '../reconnect.js';
 
 /** A transaction takes tens of milliseconds, so after a conflict a retry soon succeeds. */
 const CONTENTION = { attempts: 20, initialMs: 20, maxMs: 1_000 };
@@ -25,18 +25,21 @@ export interface FirestoreDeps extends EngineDeps {
   readonly authenticate: () => Promise<void>;
 }
 
-/** Defaults of the times that a user may set. */
-export const TIMES = {
-  pollMs: 15_000,
-  reachTimeoutMs: 5_000,
-  startTimeoutMs: 60_000,
-  callTimeoutMs: 10_000,
-  listenIdleMs: 30_000,
+const checkConcurrency = optional(integer('concurrencyMax', 1, 1_000_000));
+const time = (usualMs: number) => orDefault(integer('time', 1, 86_400_000), usualMs);
+
+/** The options that a user may set, apart from those of the client. */
+export const OPTIONS = {
+  concurrencyMax: (value: unknown) => checkConcurrency(value) ?? Number.POSITIVE_INFINITY,
+  reconnect: (value: unknown) => checkReconnect(value as ReconnectOptions),
+  pollMs: time(15_000),
+  reachTimeoutMs: time(5_000),
+  startTimeoutMs: time(60_000),
+  callTimeoutMs: time(10_000),
+  listenIdleMs: time(30_000),
 };
 
-/** Checked, and complete. */
-export type FirestoreOptions = Readonly<typeof TIMES> &
-  Readonly<{ concurrencyMax: number; reconnect: Required<ReconnectOptions> }>;
+export type FirestoreOptions = Checked<typeof OPTIONS>;
 
 type Deps = Omit<FirestoreDeps, 'metrics'>;
 type Options = Pick<FirestoreOptions, 'concurrencyMax' | 'callTimeoutMs'>;
@@ -116,9 +119,8 @@ export class FirestoreCalls {
   }
 
   /**
-   * Terminates the client and refuses later calls. Terminating it while it is still retrying would cause an uncatchable
-   * error. So this waits briefly for calls in flight; if they take longer, or after a connection failure, the client is
-   * terminated later, without waiting for it.
+   * Terminating the client while it is still retrying would cause an uncatchable error. So this waits briefly for calls
+   * in flight; if they take longer, or after a connection failure, the client is terminated later.
    */
   async close(): Promise<void> {
     const { clock } = this.#deps;
@@ -140,12 +142,11 @@ export class FirestoreCalls {
     outcome: () => Outcome,
     { signal, timeoutMs = this.#options.callTimeoutMs }: CallOptions,
   ): Promise<T> {
-    const closing = this.#closing.signal;
     const gaveUp = new AbortController();
     const giveUp = (code: 'closed' | 'timeout', story: string) =>
       gaveUp.abort(new SynclineError(code, `${what}: ${story}`));
     const onStopped = () => {
-      if (closing.aborted) giveUp('closed', 'the job store is closed');
+      if (this.#closing.signal.aborted) giveUp('closed', 'the job store is closed');
       else if (signal?.aborted) gaveUp.abort(abortedError(what, signal));
     };
     const timer = this.#deps.clock.setTimer(timeoutMs, () => {
@@ -153,8 +154,8 @@ export class FirestoreCalls {
       giveUp('timeout', `no reply from Firestore within ${timeoutMs} ms`);
     });
     const abandoned = new Promise<never>((_, reject) => {
-      const reason = () => SynclineError.from(gaveUp.signal.reason);
-      gaveUp.signal.addEventListener('abort', () => reject(reason()));
+      const { signal: over } = gaveUp;
+      over.addEventListener('abort', () => reject(SynclineError.from(over.reason)));
     });
     this.#onClosing.add(onStopped);
     signal?.addEventListener('abort', onStopped);
@@ -167,8 +168,7 @@ export class FirestoreCalls {
       return await Promise.race([abandoned, running]);
     } catch (thrown) {
       const error = firestoreError(what, thrown, outcome());
-      if (!gaveUp.signal.aborted) throw error;
-      throw error.with({ outcome: outcome(), cause: error.cause });
+      throw gaveUp.signal.aborted ? error.with({ outcome: outcome(), cause: error.cause }) : error;
     } finally {
       timer.cancel();
       this.#onClosing.delete(onStopped);
@@ -196,11 +196,9 @@ export class FirestoreCalls {
   #turn(gaveUp: AbortSignal): Promise<void> {
     const { value: waitingMax } = jobsLimits.firestoreCallsWaitingMax;
     if (this.#waiting.size >= waitingMax) {
-      throw new SynclineError(
-        'overloaded',
-        `${waitingMax} calls are already waiting for Firestore. Try again later, or raise concurrencyMax.`,
-        { details: { limit: 'firestoreCallsWaitingMax' } },
-      );
+      const message = `${waitingMax} calls are already waiting for Firestore. Try again later, or raise concurrencyMax.`;
+      const details = { limit: 'firestoreCallsWaitingMax' };
+      throw new SynclineError('overloaded', message, { details });
     }
     return new Promise((resolve) => {
       const leave = () => {
@@ -214,13 +212,11 @@ export class FirestoreCalls {
   }
 
   async #end(): Promise<void> {
-    try {
-      await Promise.allSettled(this.#inFlight);
-      await this.#deps.firestore.terminate();
-    } catch (thrown) {
-      const error = detailOf(thrown);
-      this.#deps.logger.warn('🟡 could not end the Firestore client', { error });
-    }
+    const { firestore, logger } = this.#deps;
+    await Promise.allSettled(this.#inFlight);
+    await firestore.terminate().catch((thrown: unknown) => {
+      logger.warn('🟡 could not end the Firestore client', { error: detailOf(thrown) });
+    });
   }
 }
 
@@ -263,11 +259,9 @@ export function isContention(thrown: unknown): boolean {
 }
 
 function credentialsRefused(message: string, cause: unknown): SynclineError {
-  return new SynclineError('unavailable', `${message.replace(/\.$/, '')}. ${WHAT_TO_SET}`, {
-    retryable: false,
-    cause,
-    details: { reason: 'credentials' },
-  });
+  const options = { retryable: false, cause, details: { reason: 'credentials' } };
+  const advised = `${message.replace(/\.$/, '')}. ${WHAT_TO_SET}`;
+  return new SynclineError('unavailable', advised, options);
 }
 
 function detailOf(thrown: unknown): string {

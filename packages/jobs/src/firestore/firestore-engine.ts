@@ -1,23 +1,20 @@
-// The engine for jobs in Firestore.
+// The engine for jobs in Firestore, where the revision of a change is its commit time, and commits to a job run
+// concurrently. So it has its own writes, and a picture maintained by a listener instead of a mirror. It shares rows,
+// decisions, encoding, aggregates, lists and feeds with the engine of the other stores.
 //
-// The engine of the other stores assigns a revision to each change before storing it, one commit at a time per job. In
-// Firestore the revision is the commit time, and commits to a job run concurrently. So this engine has its own writes,
-// and uses a picture maintained by a listener instead of a mirror. It shares rows, decisions, encoding, aggregates,
-// lists and feeds.
-//
-// Reads are served from the picture if there is a live listener for the job, and from Firestore otherwise. Reads are
-// monotonic and see this store's own writes; the writes of others may become visible later.
+// Reads are served from the picture if there is a live listener for the job, and from Firestore otherwise. They see
+// this store's own writes; the writes of others may become visible later.
 import client, { type DocumentSnapshot, Firestore, type Settings } from '@google-cloud/firestore';
 import { abortedError, SynclineError } from '@syncline/kernel';
 import { type CheckedJobQuery, checkScope } from '../checks/input.js';
 import {
-  checkInteger,
   checkJobId,
+  checkMembers,
   checkTaskId,
   limitExceeded,
   refuseUnless,
 } from '../checks/values.js';
-import { noSuchJob } from '../core/refusals.js';
+import { hasCode, noSuchJob } from '../core/refusals.js';
 import { type JobRow, jobInfoOf } from '../core/rows.js';
 import { encodeState } from '../engine/changes.js';
 import { type LocalEngine, LocalJobStore, type StoreReads } from '../engine/checked-job-store.js';
@@ -26,14 +23,19 @@ import { SubscriberQuota } from '../engine/job-feed.js';
 import { jobListOf, type ListedSummary, readPage, summaryOf } from '../engine/job-reads.js';
 import type { EngineDeps } from '../engine/store-adapter.js';
 import type { JobInfo, JobList, JobSummary, Scope } from '../job.js';
-import type { JobStore, PageBounds, StoreSubscribeOptions } from '../job-store.js';
+import {
+  ALL_CAPABILITIES,
+  type JobStore,
+  type PageBounds,
+  type StoreSubscribeOptions,
+} from '../job-store.js';
 import { jobsLimits } from '../limits.js';
-import { checkReconnect, type ReconnectOptions } from '../reconnect.js';
+import type { ReconnectOptions } from '../reconnect.js';
 import {
   FirestoreCalls,
   type FirestoreDeps,
   type FirestoreOptions,
-  TIMES,
+  OPTIONS,
 } from './firestore-calls.js';
 import { FirestoreWrites } from './firestore-writes.js';
 import { jobDocuments, presentJob, readState } from './job-documents.js';
@@ -42,12 +44,8 @@ import { JobWatch } from './job-watch.js';
 
 type Signal = AbortSignal | undefined;
 
-const CAPABILITIES = {
-  history: 'latest',
-  reads: 'cached',
-  durability: 'synced',
-  lost: 'reader',
-} as const;
+const CACHED = { history: 'latest', reads: 'cached', lost: 'reader' } as const;
+const CAPABILITIES = { ...ALL_CAPABILITIES, ...CACHED };
 /** Sorts after every character of a job id. */
 const AFTER_ALL_NAMES = '\u007f';
 const LIST_JOBS = 100;
@@ -73,8 +71,7 @@ class FirestoreEngine implements LocalEngine, StoreReads {
     this.writes = new FirestoreWrites({
       ...deps,
       calls: this.#calls,
-      onShown: (jobId, revision) => this.#watches.get(jobId)?.noteShown(revision),
-      onDeleted: ({ jobId, incarnation }) => this.#watches.get(jobId)?.onDeleted(incarnation),
+      watchOf: (jobId) => this.#watches.get(jobId),
     });
   }
 
@@ -182,15 +179,13 @@ class FirestoreEngine implements LocalEngine, StoreReads {
     }
   }
 
-  /** Undefined if the job is being deleted. */
   async #listed(document: DocumentSnapshot): Promise<ListedSummary | undefined> {
     try {
       const row = presentJob(document);
       const current = this.#watches.get(document.id)?.current;
       return row && (current ? summaryOf(current) : await this.#summary(row));
     } catch (thrown) {
-      const isDamaged = thrown instanceof SynclineError && thrown.code === 'corrupt';
-      if (isDamaged) return { damagedJobId: document.id };
+      if (hasCode(thrown, 'corrupt')) return { damagedJobId: document.id };
       throw thrown;
     }
   }
@@ -216,19 +211,17 @@ class FirestoreEngine implements LocalEngine, StoreReads {
   }
 
   #startWatch(jobId: string): JobWatch {
-    this.#makeRoom();
     const { value: bytesMax } = jobsLimits.cacheBytesMax;
-    if (this.#cacheBytes > bytesMax) {
-      const message = `the subscribed jobs take more than ${bytesMax} bytes. End subscriptions, or use another process.`;
-      throw limitExceeded('cacheBytesMax', message);
-    }
+    const message = `the subscribed jobs take more than ${bytesMax} bytes. End subscriptions, or use another process.`;
+    this.#makeRoom();
+    if (this.#cacheBytes > bytesMax) throw limitExceeded('cacheBytesMax', message);
     const onChanged = (changed: JobWatch) => {
       if (changed.hasEnded && this.#watches.get(jobId) === changed) this.#watches.delete(jobId);
       else this.#makeRoom();
       this.#deps.metrics.set('syncline_jobs_cache_bytes', this.#cacheBytes);
     };
-    const parts = { calls: this.#calls, documents: this.#documents(jobId), quota: this.#quota };
     const { writes } = this;
+    const parts = { calls: this.#calls, documents: this.#documents(jobId), quota: this.#quota };
     const watch = new JobWatch({ ...this.#deps, ...parts, writes, onChanged }, this.#options);
     this.#watches.set(jobId, watch);
     return watch;
@@ -275,8 +268,6 @@ export interface FirestoreJobStoreOptions {
   readonly credentials?: { readonly client_email: string; readonly private_key: string };
 }
 
-const DAY_MS = 86_400_000;
-
 export type FirestoreJobStoreDeps = EngineDeps;
 
 /** Connects on the first call. */
@@ -290,22 +281,12 @@ export function createFirestoreJobStore(
 }
 
 export function checkFirestoreOptions(options: FirestoreJobStoreOptions): FirestoreOptions {
-  const { projectId, reconnect, concurrencyMax } = options;
+  const { projectId, host: _, ssl: __, credentials: ___, ...rest } = options;
   refuseUnless(typeof projectId === 'string' && projectId !== '', 'projectId', {
     value: projectId,
     wanted: 'the project of the Firestore database; it is never taken from the environment',
   });
-  const times = { ...TIMES };
-  for (const field of Object.keys(TIMES) as (keyof typeof TIMES)[])
-    times[field] = checkInteger(options[field] ?? TIMES[field], field, { min: 1, max: DAY_MS });
-  return {
-    ...times,
-    concurrencyMax:
-      concurrencyMax === undefined
-        ? Number.POSITIVE_INFINITY
-        : checkInteger(concurrencyMax, 'concurrencyMax', { min: 1, max: 1_000_000 }),
-    reconnect: checkReconnect(reconnect),
-  };
+  return checkMembers(rest, 'the options', OPTIONS);
 }
 
 /** The client, and a check of its credentials whose failure can be caught: see firestore-calls.ts. */

@@ -1,14 +1,12 @@
 // All writes to Firestore. Each is one transaction that reads the documents it depends on, has the core decide, and
-// stores the result.
-//
-// No document is written by every write: a state write only reads the documents of its job and task, so there is no
-// contention between tasks or between the tags of a task.
+// stores the result. A state write only reads the documents of its job and task, so tasks and tags do not contend.
 //
 // J1   A transaction commits only if nothing that it read has changed, so versions of a key rise by one.
 // J13  The epoch is in the document of the task, which every write of the task reads.
 // J15  If a job is created concurrently, one transaction commits; the others conflict, retry and find the created job.
 import { Buffer } from 'node:buffer';
 import type { Firestore, Query, Transaction } from '@google-cloud/firestore';
+import { Turns } from '@syncline/kernel';
 import type { CheckedWrite } from '../checks/checked-write.js';
 import { decideCreate, decideMark, decideUpdate } from '../core/decide-job.js';
 import { decideLease, decideLost } from '../core/decide-lease.js';
@@ -24,34 +22,21 @@ import { defaultState, type JobInfo } from '../job.js';
 import { jobsLimits } from '../limits.js';
 import { countFenced } from '../metrics-list.js';
 import type { FirestoreCalls } from './firestore-calls.js';
-import {
-  type Changed,
-  type Found,
-  foundBefore,
-  jobDocuments,
-  type Key,
-  latestCommit,
-  leaseEndMs,
-  millisOf,
-  readJob,
-  readRows,
-  readTags,
-  readWrites,
-  storeRow,
-} from './job-documents.js';
+import * as layout from './job-documents.js';
+
+type Watch = { noteShown(revision: number): void; onDeleted(incarnation: string): void };
 
 export interface FirestoreWritesDeps extends EngineDeps {
   readonly firestore: Firestore;
   readonly calls: FirestoreCalls;
-  /** This store has written or returned this revision of the job: its later reads must include it. */
-  readonly onShown: (jobId: string, revision: number) => void;
-  readonly onDeleted: (job: Pick<JobRow, 'jobId' | 'incarnation'>) => void;
+  /** The listener of a job, if there is one: its reads must include what this store has written or returned. */
+  readonly watchOf: (jobId: string) => Watch | undefined;
 }
 
 type Signal = AbortSignal | undefined;
 
 /** Only `apply` stores a row; `unchanged` renews the lease. */
-type Decision = (Readonly<{ kind: string }> & Changed) | undefined;
+type Decision = (Readonly<{ kind: string }> & layout.Changed) | undefined;
 
 interface ChangeOptions {
   readonly signal?: Signal;
@@ -59,8 +44,11 @@ interface ChangeOptions {
   readonly eventId?: string;
   readonly digest?: string;
   /** Called in the transaction, if it stores a row. */
-  readonly onStore?: (transaction: Transaction, found: Found) => void;
+  readonly onStore?: (transaction: Transaction, found: layout.Found) => void;
 }
+
+/** The written tags of a job that this process knows of, and those that wait to be added. */
+type KnownTags = Readonly<{ known: Set<string>; waiting: Set<string> }>;
 
 /** For a key whose tag is known: it does not count as new. */
 const ANY_TAG = { size: 0, has: () => true };
@@ -69,11 +57,9 @@ const ID_BYTES = 8;
 export class FirestoreWrites implements StoreWrites {
   readonly #deps: FirestoreWritesDeps;
   readonly #quota: WriteQuota;
-  /** The written tags of each incarnation that this process knows of. */
-  readonly #tags = new Map<string, ReadonlySet<string>>();
-  /** Tags waiting to be added. */
-  readonly #newTags = new Map<string, Set<string>>();
-  readonly #turns = new Map<string, Promise<unknown>>();
+  /** By incarnation. */
+  readonly #tags = new Map<string, KnownTags>();
+  readonly #turns = new Turns();
 
   constructor(deps: FirestoreWritesDeps) {
     this.#deps = deps;
@@ -104,7 +90,7 @@ export class FirestoreWrites implements StoreWrites {
   updateJob: StoreWrites['updateJob'] = async (meant, patch, signal) => {
     const key = { ...meant, other: this.#documents(meant.jobId).writtenTags };
     const { decision } = await this.#change(key, { signal }, ({ rows, other, nowMs }) => {
-      const tags = readTags(other);
+      const tags = layout.readTags(other);
       return decideUpdate(rows && { ...rows, tags }, { ...meant, patch }, nowMs);
     });
     return decision.info;
@@ -123,14 +109,14 @@ export class FirestoreWrites implements StoreWrites {
    * crash in between, the next caller that finds the job continues from there.
    */
   deleteJob: StoreWrites['deleteJob'] = async ({ jobId, incarnation, ifRevision }, signal) => {
-    const { calls, metrics, onDeleted } = this.#deps;
+    const { calls, metrics, watchOf } = this.#deps;
     const documents = this.#documents(jobId);
     const mark = async (transaction: Transaction) => {
-      const { stored, rows } = await readRows(transaction, documents, { jobId });
+      const { stored, rows } = await layout.readRows(transaction, documents, { jobId });
       if (stored) checkIncarnationOf(stored.row, incarnation);
       if (!rows) return stored?.row;
       if (ifRevision !== undefined) {
-        const revision = latestCommit(await transaction.get(documents.newest));
+        const revision = layout.latestCommit(await transaction.get(documents.newest));
         if (revision > ifRevision) throw movedOn(jobId, revision, ifRevision);
       }
       transaction.update(documents.job, { isDeleting: true, deleted: true });
@@ -141,7 +127,7 @@ export class FirestoreWrites implements StoreWrites {
     const row = await countFenced(metrics, marking);
     if (!row) return false;
     await this.#removeAll(row);
-    onDeleted(row);
+    watchOf(jobId)?.onDeleted(row.incarnation);
     return true;
   };
 
@@ -157,7 +143,7 @@ export class FirestoreWrites implements StoreWrites {
     const { logger, metrics } = this.#deps;
     const key = { jobId, taskId, other: this.#documents(jobId).lease(taskId) };
     const { decision } = await this.#change(key, {}, ({ rows, other, nowMs }) => {
-      const isOver = other && leaseEndMs(other, epoch) <= nowMs;
+      const isOver = other && layout.leaseEndMs(other, epoch) <= nowMs;
       const isLost = isOver && rows?.job.incarnation === incarnation;
       return isLost ? decideLost(rows, epoch, nowMs) : undefined;
     });
@@ -169,55 +155,60 @@ export class FirestoreWrites implements StoreWrites {
 
   /** Writes to the same key run one at a time: their transactions would only conflict. */
   async setState(write: CheckedWrite, signal: Signal): Promise<EncodedResult> {
-    const { jobId, taskId, tag, bytes } = write;
+    const { jobId, incarnation, taskId, tag, bytes } = write;
     this.#quota.check(bytes);
     this.#quota.add(1, bytes);
+    const tags = this.#tagsOf(incarnation);
+    const set = () => this.#setState(write, tags, signal);
+    const setUnlessKnown = async () => (tags.known.has(tag) ? undefined : set());
+    /** All tags of a job are in one document. The first write also adds the other waiting tags. */
+    const setNewTag = async () => {
+      tags.waiting.add(tag);
+      try {
+        return (await this.#turns.run(incarnation, setUnlessKnown, signal)) ?? (await set());
+      } finally {
+        tags.waiting.delete(tag);
+      }
+    };
     try {
-      return await this.#inTurn(`${jobId}/${taskId}/${tag}`, signal, () =>
-        this.#isKnown(write) ? this.#setState(write, signal) : this.#setNewTag(write, signal),
-      );
+      const inTurn = () => (tags.known.has(tag) ? set() : setNewTag());
+      return await this.#turns.run(`${jobId}/${taskId}/${tag}`, inTurn, signal);
     } finally {
+      if (tags.known.size + tags.waiting.size === 0) this.#tags.delete(incarnation);
       this.#quota.add(-1, bytes);
     }
   }
 
-  /**
-   * New tags are added one write at a time too, since all tags of a job are in one document. The first write also adds
-   * the other waiting tags, which are then written concurrently.
-   */
-  async #setNewTag(write: CheckedWrite, signal: Signal): Promise<EncodedResult> {
-    const { incarnation, tag } = write;
-    const set = () => this.#setState(write, signal);
-    const waiting = this.#newTags.get(incarnation) ?? new Set();
-    this.#newTags.set(incarnation, waiting.add(tag));
-    try {
-      const setUnlessKnown = async () => (this.#isKnown(write) ? undefined : set());
-      return (await this.#inTurn(incarnation, signal, setUnlessKnown)) ?? (await set());
-    } finally {
-      waiting.delete(tag);
-      if (waiting.size === 0) this.#newTags.delete(incarnation);
-    }
+  #tagsOf(incarnation: string): KnownTags {
+    const tags = this.#tags.get(incarnation) ?? { known: new Set(), waiting: new Set() };
+    if (this.#tags.size >= jobsLimits.jobsMax.value) this.#tags.clear();
+    this.#tags.set(incarnation, tags);
+    return tags;
   }
 
-  #isKnown({ incarnation, tag }: CheckedWrite): boolean {
-    return this.#tags.get(incarnation)?.has(tag) ?? false;
-  }
-
-  async #setState(write: CheckedWrite, signal: Signal): Promise<EncodedResult> {
+  async #setState(
+    write: CheckedWrite,
+    { known, waiting }: KnownTags,
+    signal: Signal,
+  ): Promise<EncodedResult> {
     const { jobId, incarnation, taskId, tag, epoch, eventId, digest } = write;
     const { states, writtenTags } = this.#documents(jobId);
     let tags: Iterable<string> = [tag];
     const key = {
       ...{ jobId, taskId, tag },
-      other: this.#isKnown(write) ? undefined : writtenTags,
-      counted: (job: JobRow | undefined) => (job && this.#mayBeFull(job) ? states : undefined),
+      other: known.has(tag) ? undefined : writtenTags,
+      /** Only if the limit on states could be reached. */
+      counted: (job: JobRow | undefined) =>
+        job && job.numTasks * (known.size + 1) > jobsLimits.statesPerJobMax.value
+          ? states
+          : undefined,
     };
-    const onStore = (transaction: Transaction, { rows, other }: Found) => {
+    const onStore = (transaction: Transaction, { rows, other }: layout.Found) => {
       if (!other || !rows) return;
-      const written = readTags(other);
+      const written = layout.readTags(other);
       tags = written;
       if (written.has(tag)) return;
-      for (const added of [tag, ...(this.#newTags.get(incarnation) ?? [])])
+      for (const added of [tag, ...waiting])
         if (tagsCount(rows.job, written, added) <= jobsLimits.tagsPerJobMax.value)
           written.add(added);
       transaction.set(writtenTags, { tags: [...written] });
@@ -226,7 +217,7 @@ export class FirestoreWrites implements StoreWrites {
     const { decision, found } = await this.#change(key, options, (before) => {
       const { rows, state, other, nowMs } = before;
       const cell = state && { ...state.row, progress: 0, recent: state.recent };
-      const tagsBefore = other ? readTags(other) : ANY_TAG;
+      const tagsBefore = other ? layout.readTags(other) : ANY_TAG;
       const decided = decideSetState(rows && { ...rows, cell, tags: tagsBefore }, write, nowMs);
       return decided.kind === 'apply' && decided.task ? ({ kind: 'lost' } as const) : decided;
     });
@@ -235,7 +226,7 @@ export class FirestoreWrites implements StoreWrites {
         // A writer with the current epoch is alive: first the lease is held again, which is a separate change.
         const renewal = { jobId, incarnation, taskId, epoch, action: 'renew' } as const;
         await this.lease({ ...renewal, ttlMs: 0, holder: '' }, signal);
-        return this.#setState(write, signal);
+        return this.#setState(write, { known, waiting }, signal);
       }
       case 'version': {
         const current = found.state?.row ?? defaultState(jobId, taskId, tag);
@@ -244,20 +235,9 @@ export class FirestoreWrites implements StoreWrites {
       case 'duplicate':
         return { applied: true, duplicate: true, state: encodeState(decision.state) };
       case 'apply':
-        this.#noteTags(incarnation, tags);
+        for (const each of tags) known.add(each);
         return { applied: true, duplicate: false, state: encodeState(decision.state) };
     }
-  }
-
-  #noteTags(incarnation: string, tags: Iterable<string>): void {
-    if (this.#tags.size >= jobsLimits.jobsMax.value) this.#tags.clear();
-    this.#tags.set(incarnation, new Set([...(this.#tags.get(incarnation) ?? []), ...tags]));
-  }
-
-  /** Whether the limit on states could be reached, so that they must be counted. */
-  #mayBeFull({ incarnation, numTasks }: JobRow): boolean {
-    const statesMax = numTasks * ((this.#tags.get(incarnation)?.size ?? 0) + 1);
-    return statesMax > jobsLimits.statesPerJobMax.value;
   }
 
   /** The job with its latest revision. */
@@ -266,9 +246,9 @@ export class FirestoreWrites implements StoreWrites {
     const { newest } = this.#documents(jobId);
     const what = `reading job "${jobId}"`;
     const found = await this.#deps.calls.read(what, () => newest.get(), { signal });
-    const revision = Math.max(metadataRevision, latestCommit(found));
-    this.#deps.onShown(jobId, revision);
-    return jobInfoOf(row, { revision, timestampMs: millisOf(revision) });
+    const revision = Math.max(metadataRevision, layout.latestCommit(found));
+    this.#deps.watchOf(jobId)?.noteShown(revision);
+    return jobInfoOf(row, { revision, timestampMs: layout.millisOf(revision) });
   }
 
   /**
@@ -276,21 +256,21 @@ export class FirestoreWrites implements StoreWrites {
    * the one before, so the change is then decided again, with the head as of the commit.
    */
   async #change<D extends Decision>(
-    key: Key,
+    key: layout.Key,
     { signal, eventId = this.#newId(), digest = '', onStore }: ChangeOptions,
-    decide: (found: Found) => D,
-  ): Promise<{ readonly decision: D; readonly found: Found; readonly revision: number }> {
-    const { calls, metrics, onShown } = this.#deps;
+    decide: (found: layout.Found) => D,
+  ): Promise<{ readonly decision: D; readonly found: layout.Found; readonly revision: number }> {
+    const { calls, metrics, watchOf } = this.#deps;
     const { jobId } = key;
     const documents = this.#documents(jobId);
     const body = async (transaction: Transaction) => {
-      const found = await readRows(transaction, documents, key);
+      const found = await layout.readRows(transaction, documents, key);
       const decision = decide(found);
       const isApplied = decision?.kind === 'apply';
       if (!isApplied && decision?.kind !== 'unchanged') return { found, decision };
       if (isApplied) onStore?.(transaction, found);
       const changed = { ...(isApplied && decision), eventId, digest };
-      return { found, decision, stored: storeRow(transaction, documents, found, changed) };
+      return { found, decision, stored: layout.storeRow(transaction, documents, found, changed) };
     };
     const transaction = calls.transact(`the write to job "${jobId}"`, body, { signal });
     const { found, decision, stored } = await countFenced(metrics, transaction);
@@ -298,10 +278,10 @@ export class FirestoreWrites implements StoreWrites {
     // If reading back fails, a retry with the same event id gets the correct result.
     const options = { signal, outcome: 'unknown' } as const;
     const snapshot = await calls.read(`reading back ${stored.path}`, () => stored.get(), options);
-    const write = readWrites(snapshot)?.recent.find((recent) => recent.eventId === eventId);
-    if (write) onShown(jobId, write.revision);
+    const write = layout.readWrites(snapshot)?.recent.find((recent) => recent.eventId === eventId);
+    if (write) watchOf(jobId)?.noteShown(write.revision);
     const revision = write?.revision ?? 1_000 * found.nowMs; // deleted since: the revision no longer matters
-    return { decision: decide(foundBefore(revision, found)), found, revision };
+    return { decision: decide(layout.foundBefore(revision, found)), found, revision };
   }
 
   /** Removes the remaining documents of a job whose deletion has begun, unless it has been recreated since. */
@@ -309,7 +289,7 @@ export class FirestoreWrites implements StoreWrites {
     const { states, tasks, leases, tags, job } = this.#documents(jobId);
     const remove = (page: Query | undefined) => {
       const body = async (transaction: Transaction) => {
-        const record = readJob(await transaction.get(job));
+        const record = layout.readJob(await transaction.get(job));
         if (record?.incarnation !== incarnation) return 0;
         if (!page) transaction.delete(job);
         const { docs } = page ? await transaction.get(page) : { docs: [] };
@@ -326,34 +306,11 @@ export class FirestoreWrites implements StoreWrites {
     await remove(undefined);
   }
 
-  /** Runs calls with the same key one at a time. An aborted call does not wait any longer. */
-  async #inTurn<T>(key: string, signal: Signal, run: () => Promise<T>): Promise<T> {
-    const before = this.#turns.get(key);
-    const turn = before ? settledOrAborted(before, signal).then(run) : run();
-    this.#turns.set(key, turn);
-    try {
-      return await turn;
-    } finally {
-      if (this.#turns.get(key) === turn) this.#turns.delete(key);
-    }
-  }
-
   #documents(jobId: string) {
-    return jobDocuments(this.#deps.firestore, jobId);
+    return layout.jobDocuments(this.#deps.firestore, jobId);
   }
 
   #newId(): string {
     return Buffer.from(this.#deps.random.bytes(ID_BYTES)).toString('hex');
   }
-}
-
-function settledOrAborted(promise: Promise<unknown>, signal: Signal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      signal?.removeEventListener('abort', done);
-      resolve();
-    };
-    signal?.addEventListener('abort', done);
-    promise.catch(() => {}).finally(done);
-  });
 }

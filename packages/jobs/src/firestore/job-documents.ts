@@ -1,18 +1,8 @@
-// The layout and contents of a job's documents.
-//
-//   jobs/{jobId}                        metadata; written only when the job is created, updated or marked as deleted
-//   jobs/{jobId}/tasks/{taskId}         the epoch of a task and the last transition of its lease
-//   jobs/{jobId}/states/{taskId}-{tag}  the latest write of a key
-//   jobs/{jobId}/states/{taskId}, job   copies of the task and of the metadata, for listeners
-//   jobs/{jobId}/leases/{taskId}        the last renewal; there are no listeners, so heartbeats wake no one
-//   jobs/{jobId}/tags/written           the written tags; only the first write of a tag changes it
+// The layout and contents of a job's documents: see SPEC.md.
 //
 // A revision is the commit time in microseconds: the update time of the document, which is known only after the commit.
 // So a document does not contain its own revision, only those of the seven writes before it. A single listener on
-// `states` sees all changes of a job in commit order; two listeners would not.
-//
-// Labels are a list, since Firestore reserves some field names. Absent values are null. Payloads are JSON text, since
-// Firestore refuses nested lists.
+// `states` sees all changes of a job in commit order, which is why copies of tasks and metadata are stored there too.
 import {
   type DocumentReference,
   type DocumentSnapshot,
@@ -45,10 +35,8 @@ export type JobDocuments = ReturnType<typeof jobDocuments>;
 
 export function jobDocuments(firestore: Firestore, jobId: string) {
   const job = firestore.collection('jobs').doc(jobId);
-  const states = job.collection('states');
-  const tasks = job.collection('tasks');
-  const leases = job.collection('leases');
-  const tags = job.collection('tags');
+  const [states, tasks] = [job.collection('states'), job.collection('tasks')];
+  const [leases, tags] = [job.collection('leases'), job.collection('tags')];
   return {
     ...{ jobId, job, states, tasks, leases, tags },
     jobCopy: states.doc(JOB_COPY),
@@ -73,9 +61,8 @@ export function millisOf(revision: number): number {
 
 /** The commit time in microseconds. */
 export function commitOf({ updateTime }: DocumentSnapshot): number {
-  return updateTime
-    ? updateTime.seconds * 1_000_000 + Math.floor(updateTime.nanoseconds / 1_000)
-    : 0;
+  const { seconds = 0, nanoseconds = 0 } = updateTime ?? {};
+  return seconds * 1_000_000 + Math.floor(nanoseconds / 1_000);
 }
 
 export function latestCommit({ docs }: QuerySnapshot): number {
@@ -131,11 +118,8 @@ function isLike(value: unknown, sample: unknown): boolean {
 
 /** The message does not include the value, which may be a secret. */
 function corrupt({ ref: { path } }: DocumentSnapshot, field: string): SynclineError {
-  return new SynclineError(
-    'corrupt',
-    `the field "${field}" of the Firestore document ${path} was not written by a job store. Another program has changed it.`,
-    { details: { path, field } },
-  );
+  const message = `the field "${field}" of the Firestore document ${path} was not written by a job store. Another program has changed it.`;
+  return new SynclineError('corrupt', message, { details: { path, field } });
 }
 
 /** What a document contains, and its latest writes, newest first: the first one wrote the contents. */
@@ -163,7 +147,6 @@ function reader<Fields extends object, Row>(
   };
 }
 
-/** For any of these documents. */
 export const readWrites = reader({}, () => undefined);
 
 type Write = Readonly<{ eventId: string; digest: string }>;
@@ -191,8 +174,7 @@ export const readJob = reader(JOB, (fields, { revision, timestampMs }, snapshot)
 
 /** Undefined if the job does not exist, or is deleted and some of its documents still have to be removed. */
 export function presentJob(snapshot: DocumentSnapshot | undefined): JobRow | undefined {
-  const isDeleting = snapshot?.get('isDeleting') === true;
-  return snapshot && !isDeleting ? readJob(snapshot)?.row : undefined;
+  return snapshot?.get('isDeleting') === true ? undefined : snapshot && readJob(snapshot)?.row;
 }
 
 function jobFields({ jobId, numTasks, expectedTags, labels, ...row }: JobRow) {
@@ -317,7 +299,7 @@ export async function readRows(
   const snapshots = await transaction.getAll(...wanted, ...(other ? [other] : []));
   const [first, second, third] = snapshots.slice(0, wanted.length);
   const stored = first && readJob(first);
-  const job = presentJob(first);
+  const job = first?.get('isDeleting') === true ? undefined : stored?.row;
   const ofJob = <Row>(found: Written<Row> | undefined) =>
     found?.incarnation === job?.incarnation ? found : undefined;
   const task = ofJob(second && readTask(second));

@@ -1,17 +1,10 @@
-// A listener's view of one incarnation of a job: the latest change of each key as of the last snapshot.
-//
-// A Firestore snapshot contains everything that was committed up to its time; nothing older follows. Two documents may
-// be committed in the same microsecond: they are ordered by id, and the second one counts as one microsecond later, so
-// that revisions rise strictly.
+// A listener's view of one incarnation of a job: the latest change of each key as of the last snapshot, which contains
+// everything committed up to its time. Two documents may be committed in the same microsecond: they are ordered by id,
+// and the second one counts as one microsecond later, so that revisions rise strictly.
 import type { DocumentSnapshot } from '@google-cloud/firestore';
 import { type JobRow, jobInfoOf, type TaskRow } from '../core/rows.js';
 import { type Cell, progressOf } from '../engine/cell-counts.js';
-import {
-  decodeStoredState,
-  type JobFilter,
-  matchesFilter,
-  type StoredChange,
-} from '../engine/changes.js';
+import * as changes from '../engine/changes.js';
 import type { JobProgress } from '../engine/checked-job-store.js';
 import { JobCells } from '../engine/job-cells.js';
 import type { JobFeedView } from '../engine/job-feed.js';
@@ -31,7 +24,7 @@ import {
 /** Approximate overhead of a change, excluding its bytes. */
 const CHANGE_BYTES = 300;
 
-type Seen = Readonly<{ commit: number; version: number; change: StoredChange }>;
+type Seen = Readonly<{ commit: number; version: number; change: changes.StoredChange }>;
 
 export class JobPicture {
   row: JobRow;
@@ -77,7 +70,7 @@ export class JobPicture {
   }
 
   /** Returns the new changes, in order of revision. */
-  apply(documents: readonly DocumentSnapshot[]): readonly StoredChange[] {
+  apply(documents: readonly DocumentSnapshot[]): readonly changes.StoredChange[] {
     return documents
       .filter((document) => commitOf(document) > (this.#latest.get(document.id)?.commit ?? 0))
       .sort((a, b) => commitOf(a) - commitOf(b) || (a.id < b.id ? -1 : 1))
@@ -85,7 +78,7 @@ export class JobPicture {
   }
 
   /** Undefined if the document belongs to another incarnation. */
-  #apply(document: DocumentSnapshot): StoredChange | undefined {
+  #apply(document: DocumentSnapshot): changes.StoredChange | undefined {
     const { id } = document;
     const commit = commitOf(document);
     const revision = Math.max(commit, this.revision + 1);
@@ -121,23 +114,23 @@ export class JobPicture {
     const { jobId } = row;
     const stateOf = ({ taskId, tag }: Cell) => {
       const bytes = this.state(taskId, tag);
-      return bytes ? decodeStoredState(bytes, jobId) : defaultState(jobId, taskId, tag);
+      return bytes ? changes.decodeStoredState(bytes, jobId) : defaultState(jobId, taskId, tag);
     };
     const summary = this.cells.summary(scope);
     const progress = progressOf(head.revision, summary, stateOf);
     return { job: jobInfoOf(row, head), progress, lost: lostOf(this) };
   }
 
-  view(filter: JobFilter): JobFeedView {
+  view(filter: changes.JobFilter): JobFeedView {
     const all = [...this.#latest.values()].flatMap(({ change }) =>
-      matchesFilter(filter, change) ? [change] : [],
+      changes.matchesFilter(filter, change) ? [change] : [],
     );
     const pages = (after: number) => pagesOf(all.filter(({ revision }) => revision > after));
     return { revision: this.revision, compactedTo: 0, latest: pages, changes: pages, close() {} };
   }
 }
 
-async function* pagesOf(changes: readonly StoredChange[]) {
+async function* pagesOf(all: readonly changes.StoredChange[]) {
   const { value: pageMax } = jobsLimits.listStatesMax;
-  for (let at = 0; at < changes.length; at += pageMax) yield changes.slice(at, at + pageMax);
+  for (let at = 0; at < all.length; at += pageMax) yield all.slice(at, at + pageMax);
 }

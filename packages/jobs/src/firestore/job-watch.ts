@@ -1,19 +1,16 @@
-// A job that a store listens to: its picture, its feed, and whether both are up to date. There is at most one per job,
-// started by the first subscription or aggregate, and stopped when it has not been used for a while.
+// A job that a store listens to: its picture, its feed, and whether both are up to date.
 //
-//   starting ──▶ live ◀──▶ stale        a failed poll or a stream error means that the connection was lost
-//       └──────────┴─────────┴──▶ ended
+//   starting ──▶ live ◀──▶ stale ──▶ ended
 //
 // The client library hides a dead connection for minutes. So this polls for the newest changes while listening: if that
 // fails, or if the listener does not receive them in time, the connection is dead.
 //
-// J8   Reads wait until the listener has received everything up to what this store has itself written or returned
-//      before. They never use the picture of a listener that is not live.
-// J18  A live listener searches for expired leases every half of the shortest TTL, so a dead task is detected within
-//      one and a half of its own TTL.
+// J8   Reads wait until the listener has received all that this store has itself written or returned before.
+// J18  A live listener searches for expired leases every half of the shortest TTL.
 import { type QuerySnapshot, Timestamp } from '@google-cloud/firestore';
 import { abortedError, SynclineError } from '@syncline/kernel';
 import { noSuchJob } from '../core/refusals.js';
+import type { TaskRow } from '../core/rows.js';
 import type { JobFilter } from '../engine/changes.js';
 import { JobFeed, type JobFeedSource, type SubscriberQuota } from '../engine/job-feed.js';
 import type { EngineDeps } from '../engine/store-adapter.js';
@@ -53,6 +50,8 @@ export class JobWatch implements JobFeedSource {
   #phase: 'starting' | 'live' | 'stale' | 'ended' = 'starting';
   #picture: JobPicture | undefined;
   #feed: JobFeed | undefined;
+  /** Failed attempts in a row. */
+  #failures = 0;
   /** Undefined if it was stopped because it was unused. */
   #endedBy: SynclineError | undefined;
   /** This store has returned data as of this commit: later reads must not return older data. */
@@ -136,32 +135,29 @@ export class JobWatch implements JobFeedSource {
   async #run(): Promise<void> {
     const { calls, clock, random, metrics } = this.#deps;
     const { reconnect } = this.#options;
-    let staleSinceMs = 0;
-    for (let attempt = 0; !this.hasEnded; ) {
+    let sinceMs = 0;
+    while (!this.hasEnded) {
       this.#connection = new AbortController();
       const { signal } = this.#connection;
       try {
-        if (attempt > 0)
-          await clock.sleep(reconnectDelayMs(attempt - 1, reconnect, random), signal);
+        if (this.#failures > 0)
+          await clock.sleep(reconnectDelayMs(this.#failures - 1, reconnect, random), signal);
         await calls.ready();
-        await this.#listen(signal, () => {
-          if (attempt > 0) this.#log('info', 'listening to a job again');
-          attempt = 0;
-        });
+        await this.#listen(signal);
       } catch (thrown) {
         if (this.hasEnded) return;
         const error = firestoreError('listening to the job', thrown, 'not-applied');
         calls.noteTrouble();
         // Fail at once if a retry cannot succeed: refused credentials, an unreadable document.
-        if (!error.retryable || attempt >= reconnect.attempts) return this.#fail(error);
-        if (attempt === 0) {
-          staleSinceMs = clock.nowMs();
+        if (!error.retryable || this.#failures >= reconnect.attempts) return this.#fail(error);
+        if (this.#failures === 0) {
+          sinceMs = clock.nowMs();
           this.#log('warn', '🟡 listener connection lost', error);
         }
-        attempt += 1;
+        this.#failures += 1;
         metrics.add('syncline_jobs_listener_reconnects_total');
         this.#phase = 'stale';
-        this.#feed?.markStale({ sinceMs: staleSinceMs, attempt });
+        this.#feed?.markStale({ sinceMs, attempt: this.#failures });
       } finally {
         this.#connection.abort();
       }
@@ -169,7 +165,7 @@ export class JobWatch implements JobFeedSource {
   }
 
   /** Returns when it is no longer needed, and throws when the connection is lost. */
-  async #listen(signal: AbortSignal, onLive: () => void): Promise<void> {
+  async #listen(signal: AbortSignal): Promise<void> {
     let isShown = false;
     let unsubscribe = () => {};
     const stream = new Promise<never>((_, reject) => {
@@ -187,7 +183,6 @@ export class JobWatch implements JobFeedSource {
       await this.#newest(signal); // a refusal is reported here at once, but never by the stream
       // The first snapshot is delivered as a whole, however large the job is.
       await this.#until(() => isShown, signal, this.#options.startTimeoutMs);
-      onLive();
       this.#markLive();
       await this.#pollUntilIdle(signal);
     };
@@ -224,10 +219,7 @@ export class JobWatch implements JobFeedSource {
     }
   }
 
-  /**
-   * Declares expired leases lost. `nowMs` is an estimate of Firestore's clock and only selects which leases to check:
-   * the transaction that declares one lost compares the renewal with its own read time.
-   */
+  /** `nowMs` is an estimate of Firestore's clock: the transaction that declares a lease lost checks it again. */
   async #declareLost(picture: JobPicture, nowMs: number): Promise<void> {
     const { calls, documents, writes } = this.#deps;
     const { jobId, incarnation } = picture.row;
@@ -246,11 +238,8 @@ export class JobWatch implements JobFeedSource {
         if (!task || !mustRenew(task) || leaseEndMs(lease, task.epoch) > nowMs) return [];
         return picture.cells.hasUnfinished(task.taskId) ? [task] : [];
       });
-      await Promise.all(
-        overdue.map(({ taskId, epoch }) =>
-          writes.declareLost({ jobId, incarnation, taskId, epoch }),
-        ),
-      );
+      const declare = (task: TaskRow) => writes.declareLost({ jobId, incarnation, ...task });
+      await Promise.all(overdue.map(declare));
       const last: unknown = docs.at(-1)?.get('renewedAt');
       if (docs.length < pageMax || !(last instanceof Timestamp)) return;
       after = last;
@@ -289,6 +278,8 @@ export class JobWatch implements JobFeedSource {
   }
 
   #markLive(): void {
+    if (this.#failures > 0) this.#log('info', 'listening to a job again');
+    this.#failures = 0;
     const incarnation = this.#picture?.row.incarnation;
     if (this.hasEnded || incarnation === undefined) return;
     this.#phase = 'live';
@@ -300,10 +291,8 @@ export class JobWatch implements JobFeedSource {
 
   #fail(error: SynclineError): void {
     this.#log('error', '🔴 listener abandoned after repeated failures', error);
-    const { reconnect } = this.#options;
-    const failure = error.retryable
-      ? outOfReach(reconnect, { cursor: undefined, cause: error })
-      : error;
+    const reason = { cursor: undefined, cause: error };
+    const failure = error.retryable ? outOfReach(this.#options.reconnect, reason) : error;
     this.#end(failure, (feed) => feed.fail(failure));
   }
 

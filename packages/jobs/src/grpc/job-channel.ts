@@ -1,8 +1,5 @@
-// One connection to a job service, over grpc-js. Messages are encoded and decoded here, with Syncline's codec: grpc-js
-// handles only bytes.
-//
-// Calls without a connection fail at once, and the channel tries to reconnect within a second: retrying is left to the
-// caller. An idle connection is checked with keepalive pings.
+// One connection to a job service, over grpc-js, which handles only bytes. Calls without a connection fail at once, and
+// the channel tries to reconnect within a second: retrying is left to the caller.
 import {
   Client,
   type ClientDuplexStream,
@@ -12,8 +9,12 @@ import {
 } from '@grpc/grpc-js';
 import { abortedError, type Clock, SynclineError } from '@syncline/kernel';
 import { decode, encode } from '@syncline/kernel/wire';
-import { errorFromGrpc } from '@syncline/protocol';
-import { type GrpcTarget, grpcChannelOptions, textsOf } from '@syncline/protocol/grpc';
+import {
+  errorOfCallStatus,
+  type GrpcCallStatus,
+  type GrpcTarget,
+  grpcChannelOptions,
+} from '@syncline/protocol/grpc';
 import { jobsLimits } from '../limits.js';
 import { type Call, SERVICE } from '../wire/calls.js';
 
@@ -55,9 +56,13 @@ export class JobChannel {
         (failure, bytes) => {
           this.#open.delete(cancel);
           signal?.removeEventListener('abort', cancel);
-          if (failure === null && bytes !== undefined)
-            this.#settle(() => resolve(decode(call.response, bytes, call)), reject);
-          else if (signal?.aborted) reject(withUnknownOutcome(abortedError(call.name, signal)));
+          if (failure === null && bytes !== undefined) {
+            try {
+              resolve(decode(call.response, bytes, call));
+            } catch (thrown) {
+              reject(contractError(this.#target, thrown));
+            }
+          } else if (signal?.aborted) reject(withUnknownOutcome(abortedError(call.name, signal)));
           else if (this.#isClosed) reject(withUnknownOutcome(closedError()));
           else reject(errorOfStatus(failure, this.#target));
         },
@@ -68,7 +73,6 @@ export class JobChannel {
     });
   }
 
-  /** A stream of encoded frames. */
   stream<Request>(
     call: Omit<Call<Request, never>, 'response'>,
     request: Request,
@@ -87,14 +91,6 @@ export class JobChannel {
     this.#isClosed = true;
     for (const cancel of this.#open) cancel();
     this.#client.close();
-  }
-
-  #settle(answer: () => void, reject: (error: unknown) => void): void {
-    try {
-      answer();
-    } catch (thrown) {
-      reject(thrown instanceof SynclineError ? notTheContract(this.#target, thrown) : thrown);
-    }
   }
 }
 
@@ -171,73 +167,24 @@ function withUnknownOutcome(error: SynclineError): SynclineError {
   return error.with({ outcome: 'unknown', cause: error.cause });
 }
 
-// Converts a gRPC status to an error: the server's own error, or one about the connection.
-
-export interface CallStatus {
-  readonly code: number;
-  readonly details: string;
-  readonly metadata: { getMap(): Record<string, unknown> };
-}
-
-export function isCallStatus(thrown: unknown): thrown is Error & CallStatus {
-  return thrown instanceof Error && 'code' in thrown && 'metadata' in thrown;
-}
-
-/** How grpc-js describes a request that was never sent. With any other text, the outcome is unknown. */
-const NOT_SENT = /^No connection established|Waiting for LB pick/;
-
-export function errorOfStatus(status: CallStatus | null, { address }: GrpcTarget): SynclineError {
-  if (status === null)
-    return new SynclineError('unavailable', `no reply from ${address}`, { outcome: 'unknown' });
-  const { code, details } = status;
-  const metadata = textsOf(status.metadata.getMap());
-  const error = errorFromGrpc({ code, details, metadata });
-  const isConnectionError = error.code === 'unavailable' || error.code === 'timeout';
-  if (metadata['syncline-code'] !== undefined || !isConnectionError) return error;
-  const what =
-    error.code === 'timeout'
-      ? `no reply in time from the job service at ${address}`
-      : `cannot reach the job service at ${address}`;
-  return new SynclineError(error.code, `${what}: ${plainReason(details)}. ${adviceOn(details)}`, {
-    details: { address },
-    outcome: NOT_SENT.test(details) ? 'not-applied' : error.outcome,
-    cause: error,
-  });
-}
-
-/** Nothing was sent, or the server itself refused the call. The words of anyone else on the way prove nothing. */
-export function isRefusal({ details, metadata }: CallStatus): boolean {
-  return NOT_SENT.test(details) || metadata.getMap()['syncline-code'] !== undefined;
-}
-
-/** The text from grpc-js on one line, without its standard prefix and without an empty note. */
-function plainReason(details: string): string {
-  return details
-    .replace(/\s+/g, ' ')
-    .replace(/ Resolution note: *$/, '')
-    .replace(/^No connection established\. Last error: (?:Error: )?/, '')
-    .replace(/[. ]+$/, '');
-}
-
-/** A server responds, but not with HTTP/2. */
-const OTHER_PROTOCOL = /Protocol error/;
-
-function adviceOn(details: string): string {
-  return OTHER_PROTOCOL.test(details)
-    ? 'Check the port (by default, gRPC is on 7401 and HTTP on 7400) and the TLS settings on both sides.'
-    : 'Check that a server is running there, and the TLS settings on both sides.';
-}
-
-export function notTheContract({ address }: GrpcTarget, cause: SynclineError): SynclineError {
-  return new SynclineError(
-    'unavailable',
-    `${address} responds, but not according to syncline.jobs.v1: ${cause.message}`,
-    { details: { address }, retryable: false, outcome: 'unknown', cause },
-  );
-}
-
 /** A read changes nothing, so its outcome is never unknown. */
 export function readError(thrown: unknown): unknown {
   if (!(thrown instanceof SynclineError) || thrown.outcome === 'not-applied') return thrown;
   return thrown.with({ outcome: 'not-applied' });
+}
+
+export function errorOfStatus(
+  status: GrpcCallStatus | null,
+  { address }: GrpcTarget,
+): SynclineError {
+  if (status) return errorOfCallStatus(status, { service: 'the job service', address });
+  return new SynclineError('unavailable', `no reply from ${address}`, { outcome: 'unknown' });
+}
+
+/** What the server sent cannot be read. */
+export function contractError({ address }: GrpcTarget, thrown: unknown): SynclineError {
+  const cause = SynclineError.from(thrown);
+  const message = `${address} responds, but not according to syncline.jobs.v1: ${cause.message}`;
+  const options = { retryable: false, outcome: 'unknown', cause } as const;
+  return new SynclineError('unavailable', message, { details: { address }, ...options });
 }

@@ -6,63 +6,37 @@ import {
   createSystemClock,
   createSystemRandom,
   type Random,
-  SynclineError,
   silentMetrics,
 } from '@syncline/kernel';
 import { encode } from '@syncline/kernel/wire';
-import { checkGrpcTarget, type GrpcTarget, type GrpcTargetOptions } from '@syncline/protocol/grpc';
-import type { CheckedWrite } from '../checks/checked-write.js';
-import type { CheckedJobQuery } from '../checks/input.js';
+import { checkGrpcTarget, type GrpcTargetOptions } from '@syncline/protocol/grpc';
 import { checkKnownKeys } from '../checks/values.js';
 import type { MeantJob } from '../core/decide-job.js';
+import { hasCode } from '../core/refusals.js';
 import {
   CheckedJobStore,
-  type DeletedJob,
-  type EncodedPage,
-  type EncodedResult,
-  type JobProgress,
   type StoreEngine,
   type StoreReads,
   type StoreWrites,
 } from '../engine/checked-job-store.js';
-import {
-  type JobInfo,
-  type JobList,
-  type JobPatch,
-  type JobSpec,
-  type LeaseRequest,
-  mapProgress,
-  type Scope,
-  type State,
-  type TaskLease,
-} from '../job.js';
+import { mapProgress, type State } from '../job.js';
 import {
   ALL_CAPABILITIES,
-  type CreatedJob,
   type JobStore,
   type JobSubscription,
-  type PageBounds,
-  type StoreCapabilities,
   type StoreSubscribeOptions,
 } from '../job-store.js';
 import type { JobsMetrics } from '../metrics-list.js';
 import { checkReconnect, type ReconnectOptions } from '../reconnect.js';
 import { type Call, type GlobalRequest, jobCalls } from '../wire/calls.js';
-import { ChannelPool, closedError, JobChannel, notTheContract, readError } from './job-channel.js';
-import { RemoteSubscription } from './remote-subscription.js';
+import { ChannelPool, closedError, contractError, JobChannel, readError } from './job-channel.js';
+import { type RemoteDeps, RemoteSubscription } from './remote-subscription.js';
 import { RemoteWrites } from './remote-writes.js';
 
 export interface RemoteJobStoreOptions extends GrpcTargetOptions {
   /** How a subscription that lost its connection reconnects. */
   readonly reconnect?: ReconnectOptions;
 }
-
-const KNOWN: Readonly<Record<keyof RemoteJobStoreOptions, true>> = {
-  address: true,
-  tls: true,
-  token: true,
-  reconnect: true,
-};
 
 /** Defaults: the system clock and randomness, and no metrics. */
 export interface RemoteJobStoreDeps {
@@ -78,53 +52,22 @@ export function createRemoteJobStore(
 ): JobStore {
   const { clock = createSystemClock(), random = createSystemRandom() } = deps;
   const { metrics = silentMetrics } = deps;
-  checkKnownKeys(options, 'the options of createRemoteJobStore', KNOWN);
+  const known = { address: true, tls: true, token: true, reconnect: true };
+  checkKnownKeys(options, 'the options of createRemoteJobStore', known);
   const target = checkGrpcTarget('the remote job store', options);
   const reconnect = checkReconnect(options.reconnect);
-  return new RemoteJobStore({ clock, random, metrics }, { target, reconnect });
-}
-
-type RemoteDeps = Required<RemoteJobStoreDeps>;
-
-interface RemoteOptions {
-  readonly target: GrpcTarget;
-  readonly reconnect: Required<ReconnectOptions>;
+  return new RemoteJobStore({ clock, random, metrics, target, reconnect });
 }
 
 type Signal = AbortSignal | undefined;
 
 class RemoteJobStore extends CheckedJobStore<RemoteEngine> {
-  readonly #deps: RemoteDeps;
-  readonly #options: RemoteOptions;
-  readonly #pool: ChannelPool;
-  readonly #subscriptions = new Set<RemoteSubscription>();
-
-  constructor(deps: RemoteDeps, options: RemoteOptions) {
-    super(new RemoteEngine(deps, options), { clock: deps.clock, metrics: silentMetrics });
-    this.#deps = deps;
-    this.#options = options;
-    this.#pool = new ChannelPool(deps, options.target);
+  constructor(deps: RemoteDeps) {
+    super(new RemoteEngine(deps), { clock: deps.clock, metrics: silentMetrics });
   }
 
   subscribe(jobId: string, options: StoreSubscribeOptions): JobSubscription {
-    const subscription = new RemoteSubscription(
-      {
-        ...this.#deps,
-        ...this.#options,
-        pool: this.#pool,
-        checkOpen: () => this.engine.begin(undefined),
-        onEnd: (ended) => void this.#subscriptions.delete(ended),
-      },
-      jobId,
-      options,
-    );
-    this.#subscriptions.add(subscription);
-    return subscription;
-  }
-
-  override async close(): Promise<void> {
-    await this.engine.close();
-    for (const subscription of [...this.#subscriptions]) subscription.close();
+    return this.engine.subscribe(jobId, options);
   }
 
   /** The server may implement a different contract. */
@@ -132,23 +75,28 @@ class RemoteJobStore extends CheckedJobStore<RemoteEngine> {
     try {
       return super.decode(bytes, jobId);
     } catch (thrown) {
-      throw notTheContract(this.#options.target, SynclineError.from(thrown));
+      throw contractError(this.engine.deps.target, thrown);
     }
   }
 }
 
 class RemoteEngine implements StoreEngine, StoreReads, StoreWrites {
   /** Those of a server with its own store. A server backed by Firestore has fewer; `synced` reports its history. */
-  readonly capabilities: StoreCapabilities = ALL_CAPABILITIES;
+  readonly capabilities = ALL_CAPABILITIES;
   readonly reads = this;
   readonly writes = this;
+  readonly deps: RemoteDeps;
   readonly #channel: JobChannel;
   readonly #stateWrites: RemoteWrites;
+  readonly #pool: ChannelPool;
+  readonly #subscriptions = new Set<RemoteSubscription>();
   #isClosed = false;
 
-  constructor(deps: RemoteDeps, { target }: RemoteOptions) {
-    this.#channel = new JobChannel(deps, target);
-    this.#stateWrites = new RemoteWrites({ ...deps, target, channel: this.#channel });
+  constructor(deps: RemoteDeps) {
+    this.deps = deps;
+    this.#channel = new JobChannel(deps, deps.target);
+    this.#stateWrites = new RemoteWrites({ ...deps, channel: this.#channel });
+    this.#pool = new ChannelPool(deps, deps.target);
   }
 
   begin(signal: Signal): void {
@@ -156,20 +104,30 @@ class RemoteEngine implements StoreEngine, StoreReads, StoreWrites {
     if (signal?.aborted) throw abortedError('the call to the job store', signal);
   }
 
-  createJob(spec: Required<JobSpec>, signal: Signal): Promise<CreatedJob> {
-    return this.#channel.ask(jobCalls.createJob, spec, signal);
+  subscribe(jobId: string, options: StoreSubscribeOptions): JobSubscription {
+    const deps = {
+      ...this.deps,
+      pool: this.#pool,
+      checkOpen: () => this.begin(undefined),
+      onEnd: (ended: RemoteSubscription) => void this.#subscriptions.delete(ended),
+    };
+    const subscription = new RemoteSubscription(deps, jobId, options);
+    this.#subscriptions.add(subscription);
+    return subscription;
   }
 
-  async getJob(jobId: string, signal: Signal): Promise<JobInfo | undefined> {
-    return (await orMissing(this.#read(jobCalls.getJob, { jobId }, signal)))?.job;
-  }
+  createJob: StoreWrites['createJob'] = (spec, signal) =>
+    this.#channel.ask(jobCalls.createJob, spec, signal);
 
-  async listJobs(query: CheckedJobQuery, signal: Signal): Promise<JobList> {
+  getJob: StoreReads['getJob'] = async (jobId, signal) =>
+    (await orMissing(this.#read(jobCalls.getJob, { jobId }, signal)))?.job;
+
+  listJobs: StoreReads['listJobs'] = async (query, signal) => {
     const { damaged = [], ...list } = await this.#read(jobCalls.listJobs, query, signal);
     return damaged.length === 0 ? list : { ...list, damaged };
-  }
+  };
 
-  async updateJob(meant: MeantJob, patch: JobPatch, signal: Signal): Promise<JobInfo> {
+  updateJob: StoreWrites['updateJob'] = async (meant, patch, signal) => {
     const request = {
       ...operatorOf(meant),
       ...{ setLabels: patch.labels !== undefined, labels: {} },
@@ -177,56 +135,50 @@ class RemoteEngine implements StoreEngine, StoreReads, StoreWrites {
       ...patch,
     };
     return (await this.#channel.ask(jobCalls.updateJob, request, signal)).job;
-  }
+  };
 
-  async markJobDeleted(meant: MeantJob, signal: Signal): Promise<JobInfo> {
-    return (await this.#channel.ask(jobCalls.markJobDeleted, operatorOf(meant), signal)).job;
-  }
+  markJobDeleted: StoreWrites['markJobDeleted'] = async (meant, signal) =>
+    (await this.#channel.ask(jobCalls.markJobDeleted, operatorOf(meant), signal)).job;
 
-  async deleteJob(meant: DeletedJob, signal: Signal): Promise<boolean> {
-    const { ifRevision } = meant;
+  deleteJob: StoreWrites['deleteJob'] = async ({ ifRevision, ...meant }, signal) => {
     const request = { ...operatorOf(meant), ...(ifRevision !== undefined && { ifRevision }) };
     return (await orMissing(this.#channel.ask(jobCalls.deleteJob, request, signal))) !== undefined;
-  }
+  };
 
-  async lease(request: LeaseRequest, signal: Signal): Promise<TaskLease> {
-    return (await this.#channel.ask(jobCalls.heartbeat, request, signal)).lease;
-  }
+  lease: StoreWrites['lease'] = async (request, signal) =>
+    (await this.#channel.ask(jobCalls.heartbeat, request, signal)).lease;
 
-  setState(write: CheckedWrite, signal: Signal): Promise<EncodedResult> {
-    return this.#stateWrites.ask(encode(jobCalls.setState.request, write), signal);
-  }
+  setState: StoreWrites['setState'] = (write, signal) =>
+    this.#stateWrites.ask(encode(jobCalls.setState.request, write), signal);
 
-  listStates(jobId: string, scope: Scope, page: PageBounds, signal: Signal): Promise<EncodedPage> {
-    return this.#read(jobCalls.listStates, { jobId, scope, ...page }, signal);
-  }
+  listStates: StoreReads['listStates'] = (jobId, scope, page, signal) =>
+    this.#read(jobCalls.listStates, { jobId, scope, ...page }, signal);
 
-  async getState(jobId: string, scope: Scope, signal: Signal): Promise<Uint8Array | undefined> {
+  getState: StoreReads['getState'] = async (jobId, scope, signal) => {
     const { state, exists } = await this.#read(jobCalls.getState, { jobId, scope }, signal);
     return exists ? state : undefined;
-  }
+  };
 
-  async progress(jobId: string, scope: Scope, signal: Signal): Promise<JobProgress> {
+  progress: StoreReads['progress'] = async (jobId, scope, signal) => {
     const found = await this.#read(jobCalls.getProgress, { jobId, scope }, signal);
     return { ...found, progress: mapProgress(found.progress, (state) => ({ ...state, jobId })) };
-  }
+  };
 
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#stateWrites.close();
     this.#channel.close();
+    for (const subscription of [...this.#subscriptions]) subscription.close();
   }
 
-  async #read<Request, Response>(
+  #read<Request, Response>(
     method: Call<Request, Response>,
     request: Request,
     signal: Signal,
   ): Promise<Response> {
-    try {
-      return await this.#channel.ask(method, request, signal);
-    } catch (thrown) {
+    return this.#channel.ask(method, request, signal).catch((thrown: unknown) => {
       throw readError(thrown);
-    }
+    });
   }
 }
 
@@ -235,11 +187,9 @@ function operatorOf({ jobId, incarnation }: MeantJob): GlobalRequest {
   return incarnation === undefined ? { jobId } : { jobId, incarnation };
 }
 
-async function orMissing<Value>(answer: Promise<Value>): Promise<Value | undefined> {
-  try {
-    return await answer;
-  } catch (thrown) {
-    if (thrown instanceof SynclineError && thrown.code === 'not-found') return undefined;
+function orMissing<Value>(answer: Promise<Value>): Promise<Value | undefined> {
+  return answer.catch((thrown: unknown) => {
+    if (hasCode(thrown, 'not-found')) return undefined;
     throw thrown;
-  }
+  });
 }

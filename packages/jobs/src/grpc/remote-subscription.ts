@@ -1,16 +1,11 @@
-// A subscription over a connection that may break: it then reports `stale`, reconnects at its cursor, and continues
-// without a visible break, even in the middle of a replay.
+// A subscription over a connection that may break: it then reports `stale`, reconnects at its cursor, and continues.
+// After `attempts` failures in a row it throws `unavailable`, with the cursor.
 //
-//   opened ──▶ following ──▶ ended
-//     ▲            │  lost
-//     └── stale ◀──┘   after `attempts` failures in a row: `unavailable`, with the cursor
-//
-// J9  If interrupted anywhere and resumed, the parts together equal the uninterrupted stream, or a `gap` marks what is
-//     missing.
+// J9  The parts together equal the uninterrupted stream, or a `gap` marks what is missing.
 import type { ClientReadableStream } from '@grpc/grpc-js';
 import { type Clock, type Random, SynclineError } from '@syncline/kernel';
-import type { GrpcTarget } from '@syncline/protocol/grpc';
-import { type CheckedSubscribeOptions, checkSubscribeOptions } from '../checks/input.js';
+import type { GrpcCallStatus, GrpcTarget } from '@syncline/protocol/grpc';
+import { checkSubscribeOptions } from '../checks/input.js';
 import { checkBatchMax, checkJobId } from '../checks/values.js';
 import {
   type Cursor,
@@ -24,15 +19,18 @@ import type { JobsMetrics } from '../metrics-list.js';
 import { outOfReach, type ReconnectOptions, reconnectDelayMs } from '../reconnect.js';
 import { jobCalls, type SubscribeRequest } from '../wire/calls.js';
 import { FrameReader } from '../wire/frames.js';
-import { type ChannelPool, errorOfStatus, isCallStatus, notTheContract } from './job-channel.js';
+import { type ChannelPool, contractError, errorOfStatus } from './job-channel.js';
 
-export interface RemoteSubscriptionDeps {
+export interface RemoteDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly metrics: JobsMetrics;
-  readonly pool: ChannelPool;
   readonly target: GrpcTarget;
   readonly reconnect: Required<ReconnectOptions>;
+}
+
+export interface RemoteSubscriptionDeps extends RemoteDeps {
+  readonly pool: ChannelPool;
   checkOpen(): void;
   onEnd(subscription: RemoteSubscription): void;
 }
@@ -107,14 +105,23 @@ export class RemoteSubscription implements JobSubscription {
     try {
       checkBatchMax(batchMax);
       this.#deps.checkOpen();
-      checkJobId(this.#jobId);
+      const jobId = checkJobId(this.#jobId);
       if (this.#after !== undefined) parseCursor(this.#after);
-      const request = checkSubscribeOptions(this.#options);
+      const { scope, include, overflow, buffer } = checkSubscribeOptions(this.#options);
+      const request = {
+        ...{ jobId, scope, overflow },
+        includeLeases: include.includes('lease'),
+        includeJob: include.includes('job'),
+        bufferEvents: buffer.maxEvents,
+        bufferBytes: buffer.maxBytes,
+      };
       while (!this.#stop.signal.aborted) {
         const end = yield* this.#follow(request);
         if (this.#stop.signal.aborted || end === 'deleted') return;
         if (end.code === 'not-found' && this.#isStarted) {
-          yield [this.#deletedEvent()];
+          // Subscribers that were connected received the same event.
+          const { revision } = this.#cursor ? parseCursor(this.#cursor) : { revision: 0 };
+          yield [{ kind: 'gap', reason: 'deleted', fromRevision: revision, toRevision: revision }];
           return;
         }
         yield* this.#wait(end);
@@ -124,29 +131,26 @@ export class RemoteSubscription implements JobSubscription {
     }
   }
 
-  /**
-   * Reads one stream to its end. grpc-js buffers at most 16 frames; beyond that, HTTP/2 flow control makes the server
-   * wait.
-   */
-  async *#follow(
-    options: CheckedSubscribeOptions,
-  ): AsyncGenerator<Batch, SynclineError | 'deleted'> {
+  /** Reads one stream to its end. Beyond 16 buffered frames, HTTP/2 flow control makes the server wait. */
+  async *#follow(request: SubscribeRequest): AsyncGenerator<Batch, SynclineError | 'deleted'> {
     const { target } = this.#deps;
-    const { frames, timedOut } = this.#open(requestOf(this.#jobId, options, this.#after));
+    const after = this.#after;
+    const { frames, timedOut } = this.#open(after === undefined ? request : { ...request, after });
     const reader = new FrameReader(this.#jobId);
     try {
       for await (const frame of frames) {
         this.#isStarted = true;
         this.#failures = 0;
-        const events = this.#accept(this.#read(reader, frame));
+        const events = this.#accept(reader.read(frame));
         if (events.length > 0) yield events;
         const last = events.at(-1);
         if (last?.kind === 'gap' && last.reason === 'deleted') return 'deleted';
       }
       return new SynclineError('unavailable', `${target.address} ended the stream`);
     } catch (thrown) {
-      if (thrown instanceof SynclineError) return thrown;
-      if (isCallStatus(thrown)) return timedOut() ?? errorOfStatus(thrown, target);
+      if (thrown instanceof Error && 'metadata' in thrown)
+        return timedOut() ?? errorOfStatus(thrown as Error & GrpcCallStatus, target);
+      if (thrown instanceof SynclineError) return contractError(target, thrown);
       throw thrown;
     } finally {
       this.#endStream();
@@ -161,9 +165,11 @@ export class RemoteSubscription implements JobSubscription {
       request,
     );
     let error: SynclineError | undefined;
+    const { address } = target;
     const { value: timeoutMs } = jobsLimits.remoteConnectTimeoutMs;
     const connectTimer = clock.setTimer(timeoutMs, () => {
-      error = notConnected(target, timeoutMs);
+      const message = `no connection to the job service at ${address} within ${timeoutMs} ms. Check the address and the TLS settings on both sides.`;
+      error = new SynclineError('unavailable', message, { details: { address } });
       frames.cancel();
     });
     frames.on('metadata', () => connectTimer.cancel());
@@ -175,15 +181,6 @@ export class RemoteSubscription implements JobSubscription {
       pool.leave(channel);
     };
     return { frames, timedOut: () => error };
-  }
-
-  #read(reader: FrameReader, frame: Uint8Array): readonly JobEvent[] {
-    try {
-      return reader.read(frame);
-    } catch (thrown) {
-      if (thrown instanceof SynclineError) throw notTheContract(this.#deps.target, thrown);
-      throw thrown;
-    }
   }
 
   /** Tracks the reader's position. Drops a `synced` that only confirms a resume. */
@@ -209,7 +206,10 @@ export class RemoteSubscription implements JobSubscription {
   }
 
   async *#wait(lost: SynclineError): AsyncGenerator<Batch> {
-    if (!lost.retryable) throw this.#withOwnCursor(lost);
+    // The server reports how far it has sent; events still in flight are lost with the stream.
+    if (lost.code === 'overflow')
+      throw lost.with({ details: { ...lost.details, cursor: this.#after } });
+    if (!lost.retryable) throw lost;
     const { clock, random, metrics, reconnect } = this.#deps;
     if (this.#failures >= reconnect.attempts)
       throw outOfReach(reconnect, { cursor: this.#after, cause: lost });
@@ -218,44 +218,6 @@ export class RemoteSubscription implements JobSubscription {
     this.#failures += 1;
     yield [{ kind: 'stale', sinceMs: this.#lostAtMs, attempt: this.#failures }];
     metrics.add('syncline_jobs_listener_reconnects_total', 1);
-    try {
-      await clock.sleep(delayMs, this.#stop.signal);
-    } catch (thrown) {
-      if (!this.#stop.signal.aborted) throw thrown;
-    }
+    await clock.sleep(delayMs, this.#stop.signal).catch(() => {});
   }
-
-  /** The server reports how far it has sent; events still in flight are lost with the stream. */
-  #withOwnCursor(error: SynclineError): SynclineError {
-    if (error.code !== 'overflow') return error;
-    return error.with({ details: { ...error.details, cursor: this.#after } });
-  }
-
-  /** The job was deleted while disconnected: subscribers that were connected received the same event. */
-  #deletedEvent(): JobEvent {
-    const revision = this.#cursor === undefined ? 0 : parseCursor(this.#cursor).revision;
-    return { kind: 'gap', reason: 'deleted', fromRevision: revision, toRevision: revision };
-  }
-}
-
-function notConnected({ address }: GrpcTarget, timeoutMs: number): SynclineError {
-  const message = `no connection to the job service at ${address} within ${timeoutMs} ms. Check the address and the TLS settings on both sides.`;
-  return new SynclineError('unavailable', message, { details: { address } });
-}
-
-function requestOf(
-  jobId: string,
-  { scope, include, overflow, buffer }: CheckedSubscribeOptions,
-  after: Cursor | undefined,
-): SubscribeRequest {
-  return {
-    jobId,
-    scope,
-    ...(after !== undefined && { after }),
-    includeLeases: include.includes('lease'),
-    includeJob: include.includes('job'),
-    overflow,
-    bufferEvents: buffer.maxEvents,
-    bufferBytes: buffer.maxBytes,
-  };
 }

@@ -1,17 +1,14 @@
 // The writes of a remote store. All writes made in one turn of the event loop are sent as one message, and many can be
 // in flight: a separate call for each would cost about three times as much on both sides.
 //
-//   ask ─▶ waiting ─ the stream has room ─▶ sent ─▶ replied
-//                                            └─ the stream is lost ─▶ failed, and the outcome is unknown
-//
-// A stream is opened by the first write and ended after a period without writes, so that an idle store keeps no stream
-// open. The server limits the bytes of unanswered writes, so they are counted here. A write that was given up counts
-// until its reply arrives, since the server still holds it.
+// A stream is opened by the first write and ended after a period without writes. The server limits the bytes of
+// unanswered writes, so they are counted here. A write that was given up counts until its reply arrives, since the
+// server still holds it.
 import type { ClientDuplexStream, StatusObject } from '@grpc/grpc-js';
 import { abortedError, type Clock, SynclineError, type Timer } from '@syncline/kernel';
 import { decode, encode } from '@syncline/kernel/wire';
 import { errorFromGrpc } from '@syncline/protocol';
-import type { GrpcTarget } from '@syncline/protocol/grpc';
+import { type GrpcTarget, isCallRefused } from '@syncline/protocol/grpc';
 import type { EncodedResult } from '../engine/checked-job-store.js';
 import { jobsLimits } from '../limits.js';
 import {
@@ -21,13 +18,7 @@ import {
   type NumberedAnswer,
   windowBytesOf,
 } from '../wire/calls.js';
-import {
-  closedError,
-  errorOfStatus,
-  isRefusal,
-  type JobChannel,
-  notTheContract,
-} from './job-channel.js';
+import { closedError, contractError, errorOfStatus, type JobChannel } from './job-channel.js';
 
 export interface RemoteWritesDeps {
   readonly clock: Clock;
@@ -53,7 +44,10 @@ export class RemoteWrites {
   /** `write` is a SetStateRequest. */
   async ask(write: Uint8Array, signal: AbortSignal | undefined): Promise<EncodedResult> {
     const { value: waitingMax } = jobsLimits.remoteWritesMax;
-    if (this.#waiting.length >= waitingMax) throw overloaded(waitingMax);
+    if (this.#waiting.length >= waitingMax) {
+      const message = `${waitingMax} writes are waiting to be sent. Wait for earlier writes to finish.`;
+      throw new SynclineError('overloaded', message, { details: { limit: 'remoteWritesMax' } });
+    }
     checkRequestBytes(setState.name, write); // one that fits into no message would block all behind it
     return new Promise((resolve, reject) => {
       const { clock, target } = this.#deps;
@@ -111,7 +105,7 @@ export class RemoteWrites {
       this.#idleTimer?.cancel();
       this.#call ??= this.#open();
       const writes = this.#takeWithin(Math.min(this.#call.roomBytes, MESSAGE_BYTES_MAX));
-      if (writes.length === 0) return; // continued by `onRoom`
+      if (writes.length === 0) return; // continued when there is room
       this.#call.send(writes);
     }
   }
@@ -130,18 +124,13 @@ export class RemoteWrites {
   }
 
   #open(): WriteCall {
-    const opened = new WriteCall({
-      ...this.#deps,
-      onRoom: () => {
-        if (this.#waiting.length > 0) this.#plan();
-      },
-      onOver: (call) => {
-        if (call !== this.#call) return;
+    const opened = new WriteCall(this.#deps, (call) => {
+      if (call.state === 'ended') this.#calls.delete(call);
+      if (call.state !== 'open' && call === this.#call) {
         this.#call = undefined;
         this.#idleTimer?.cancel();
-        if (this.#waiting.length > 0) this.#plan();
-      },
-      onEnd: (call) => void this.#calls.delete(call),
+      }
+      if (this.#waiting.length > 0) this.#plan();
     });
     this.#calls.add(opened);
     return opened;
@@ -156,7 +145,7 @@ export class RemoteWrites {
   }
 }
 
-/** A write that has no reply yet. It is settled once, by whatever comes first. */
+/** A write without a reply. It is settled once, by whatever comes first. */
 interface PendingWrite {
   readonly number: number;
   readonly write: Uint8Array;
@@ -175,19 +164,10 @@ function giveUp(write: PendingWrite, error: SynclineError): void {
   write.fail(error.with({ outcome, cause: error.cause }));
 }
 
-interface WriteCallDeps {
-  readonly channel: JobChannel;
-  readonly target: GrpcTarget;
-  /** Replies have arrived, or the stream can take more. */
-  onRoom(): void;
-  /** The call accepts no more writes. May be called more than once. */
-  onOver(call: WriteCall): void;
-  onEnd(call: WriteCall): void;
-}
-
 /** One SetStates call: sends numbered writes, and receives a reply for each number. */
 class WriteCall {
-  readonly #deps: WriteCallDeps;
+  readonly #target: GrpcTarget;
+  readonly #onChange: (call: WriteCall) => void;
   readonly #call: ClientDuplexStream<Uint8Array, Uint8Array>;
   readonly #unanswered = new Map<number, PendingWrite>();
   #unansweredBytes = 0;
@@ -195,17 +175,21 @@ class WriteCall {
   /** The server has accepted the call: it sends headers at once, but none if it refuses the call. */
   #isBegun = false;
   #status: StatusObject | undefined;
+  /** Once `over`, it accepts no more writes. */
+  state: 'open' | 'over' | 'ended' = 'open';
 
-  constructor(deps: WriteCallDeps) {
-    this.#deps = deps;
-    this.#call = deps.channel.duplex(setStates);
+  /** `onChange` is called when replies have arrived, the stream can take more, or the state has changed. */
+  constructor({ channel, target }: RemoteWritesDeps, onChange: (call: WriteCall) => void) {
+    this.#target = target;
+    this.#onChange = onChange;
+    this.#call = channel.duplex(setStates);
     this.#call.on('metadata', () => {
       this.#isBegun = true;
     });
     this.#call.on('data', (bytes: Uint8Array) => this.#take(bytes));
     this.#call.on('drain', () => {
       this.#isBlocked = false;
-      deps.onRoom();
+      onChange(this);
     });
     this.#call.on('error', () => undefined); // also reported by the status
     this.#call.on('status', (status: StatusObject) => {
@@ -241,52 +225,43 @@ class WriteCall {
     try {
       const { answers, end } = decode(setStates.response, bytes, setStates);
       for (const answer of answers) this.#settle(answer);
-      if (end !== undefined) this.#leave(errorFromGrpc(end));
+      if (end !== undefined) this.#leave('over', errorFromGrpc(end));
     } catch (thrown) {
-      this.#leave(this.#contractError(thrown));
+      this.#leave('over', contractError(this.#target, thrown));
       this.cancel();
     }
-    this.#deps.onRoom();
+    this.#onChange(this);
   }
 
   #settle({ number, response, failure }: NumberedAnswer): void {
     const write = this.#unanswered.get(number);
-    if (write === undefined || !(response ?? failure))
-      throw new SynclineError(
-        'invalid-argument',
-        `the reply to write ${number} is unexpected or empty`,
-      );
+    if (write === undefined || !(response ?? failure)) {
+      const message = `the reply to write ${number} is unexpected or empty`;
+      throw new SynclineError('invalid-argument', message);
+    }
     this.#unanswered.delete(number);
     this.#unansweredBytes -= write.bytes;
     if (write.isSettled) return;
-    if (failure) write.fail(errorFromGrpc(failure));
-    else if (response) this.#resolve(write, response);
-  }
-
-  #resolve(write: PendingWrite, response: Uint8Array): void {
     try {
-      write.done(decode(setState.response, response, { name: setState.name }));
+      if (failure) write.fail(errorFromGrpc(failure));
+      else if (response) write.done(decode(setState.response, response, setState));
     } catch (thrown) {
-      write.fail(this.#contractError(thrown));
+      write.fail(contractError(this.#target, thrown));
     }
   }
 
   #end(): void {
     const status = this.#status?.code === OK ? null : (this.#status ?? null);
-    const error = errorOfStatus(status, this.#deps.target);
-    const isRefused = !this.#isBegun && status !== null && isRefusal(status);
-    this.#leave(isRefused ? error : error.with({ outcome: 'unknown' }));
-    this.#deps.onEnd(this);
+    const error = errorOfStatus(status, this.#target);
+    const isRefused = !this.#isBegun && status !== null && isCallRefused(status);
+    this.#leave('ended', isRefused ? error : error.with({ outcome: 'unknown' }));
+    this.#onChange(this);
   }
 
-  #leave(error: unknown): void {
+  #leave(state: 'over' | 'ended', error: SynclineError): void {
+    this.state = state;
     for (const write of this.#unanswered.values()) write.fail(error);
     this.#unanswered.clear();
-    this.#deps.onOver(this);
-  }
-
-  #contractError(thrown: unknown): unknown {
-    return thrown instanceof SynclineError ? notTheContract(this.#deps.target, thrown) : thrown;
   }
 }
 
@@ -295,14 +270,6 @@ const OK = 0;
 
 /** The largest write fits into a message, and into an empty window. */
 const MESSAGE_BYTES_MAX = jobsLimits.requestBytesMax.value + ENVELOPE_BYTES;
-
-function overloaded(waitingMax: number): SynclineError {
-  return new SynclineError(
-    'overloaded',
-    `${waitingMax} writes are waiting to be sent. Wait for earlier writes to finish.`,
-    { details: { limit: 'remoteWritesMax' } },
-  );
-}
 
 function late({ address }: GrpcTarget): SynclineError {
   const { value: timeoutMs } = jobsLimits.remoteCallTimeoutMs;

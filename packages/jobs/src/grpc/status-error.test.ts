@@ -1,64 +1,8 @@
 import { SynclineError } from '@syncline/kernel';
-import { GRPC_STATUS, grpcFailureOf } from '@syncline/protocol';
 import { expect, test } from 'vitest';
-import { errorOfStatus, readError } from './job-channel.js';
-
-const target = { address: '127.0.0.1:7401', tls: undefined, token: undefined };
-
-function statusOf(code: number, details: string, metadata: Record<string, string> = {}) {
-  return { code, details, metadata: { getMap: () => metadata } };
-}
-
-test('an error of the server is reconstructed unchanged', () => {
-  const sent = new SynclineError('conflict', 'the job is marked deleted', {
-    details: { reason: 'marked-deleted' },
-  });
-  const { code, details, metadata } = grpcFailureOf(sent);
-  const error = errorOfStatus(statusOf(code, details, { ...metadata }), target);
-  expect(error).toMatchObject({ code: 'conflict', message: sent.message, details: sent.details });
-});
-
-test.each([
-  [
-    GRPC_STATUS.UNAVAILABLE,
-    'No connection established. Last error: …',
-    'unavailable',
-    'not-applied',
-  ],
-  [GRPC_STATUS.UNAVAILABLE, 'Connection dropped', 'unavailable', 'unknown'],
-  [
-    GRPC_STATUS.DEADLINE_EXCEEDED,
-    'Deadline exceeded, Waiting for LB pick',
-    'timeout',
-    'not-applied',
-  ],
-  [GRPC_STATUS.DEADLINE_EXCEEDED, 'Deadline exceeded', 'timeout', 'unknown'],
-] as const)('status %i «%s» is %s, %s, and names the address', (status, details, code, outcome) => {
-  const error = errorOfStatus(statusOf(status, details), target);
-  expect(error).toMatchObject({ code, outcome, details: { address: target.address } });
-  expect(error.message).toContain(target.address);
-});
-
-test.each([
-  [
-    'No connection established. Last error: Error: connect ECONNREFUSED 127.0.0.1:7401. Resolution note: ',
-    'connect ECONNREFUSED 127.0.0.1:7401. Check that a server is running there, and the TLS settings on both sides.',
-  ],
-  [
-    'No connection established. Last error: one\n  two. Resolution note: half of the names.',
-    'one two. Resolution note: half of the names. Check that a server is running there, and the TLS settings on both sides.',
-  ],
-  [
-    'No connection established. Last error: Protocol error (2026-11-16T08:41:38.059Z). Resolution note: ',
-    'Protocol error (2026-11-16T08:41:38.059Z). Check the port (by default, gRPC is on 7401 and HTTP on 7400) and the TLS settings on both sides.',
-  ],
-])('messages of the library are made readable: %j', (details, plain) => {
-  const error = errorOfStatus(statusOf(GRPC_STATUS.UNAVAILABLE, details), target);
-  expect(error.message).toBe(`cannot reach the job service at ${target.address}: ${plain}`);
-  expect(error.outcome).toBe('not-applied');
-});
+import { readError } from './job-channel.js';
 
 test('the outcome of a read is never unknown', () => {
-  const error = errorOfStatus(statusOf(GRPC_STATUS.UNAVAILABLE, 'Connection dropped'), target);
+  const error = new SynclineError('unavailable', 'Connection dropped', { outcome: 'unknown' });
   expect(readError(error)).toMatchObject({ code: 'unavailable', outcome: 'not-applied' });
 });

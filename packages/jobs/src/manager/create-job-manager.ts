@@ -72,7 +72,7 @@ export async function createJobManager<
     store.lease({ ...request, action: 'claim', epoch: 0 }, sent),
   );
   const claim = new TaskClaim(session, { ...request, epoch }, lease.isAutomatic);
-  const manager = new OpenManager(session, claim, { ...checked, taskId });
+  const manager = new OpenManager(session, claim);
   return manager as unknown as JobManager<Tags, Names>; // the schemas of the tags determine the types
 }
 
@@ -126,12 +126,11 @@ async function openJob(
     checkInteger(taskIndex, 'taskIndex', { min: 0, max: numTasks - 1 });
     throw noSuchJob(jobId);
   }
-  if (job.numTasks !== numTasks && onNumTasksMismatch === 'fail')
-    throw new SynclineError(
-      'conflict',
-      `job "${jobId}" has ${job.numTasks} tasks, not ${numTasks}. Start this process with ${job.numTasks}, or use another job id.`,
-      { details: { reason: 'num-tasks', numTasks: job.numTasks, given: numTasks } },
-    );
+  if (job.numTasks !== numTasks && onNumTasksMismatch === 'fail') {
+    const message = `job "${jobId}" has ${job.numTasks} tasks, not ${numTasks}. Start this process with ${job.numTasks}, or use another job id.`;
+    const details = { reason: 'num-tasks', numTasks: job.numTasks, given: numTasks };
+    throw new SynclineError('conflict', message, { details });
+  }
   const wanted = `a task that exists: job "${jobId}" has ${job.numTasks} tasks, counted from 0`;
   refuseUnless(taskIndex < job.numTasks, 'taskIndex', { value: taskIndex, wanted });
   return job;
@@ -149,9 +148,8 @@ function logDifferences(
   }
   if (Object.keys(tags).length === 0) return; // no tags were declared
   const declared = new Set(expectedTagsOf(tags));
-  const isSame =
-    expectedTags.length === declared.size && expectedTags.every((tag) => declared.has(tag));
-  if (isSame) return;
+  if (expectedTags.length === declared.size && expectedTags.every((tag) => declared.has(tag)))
+    return;
   logger.warn(
     '🟡 the job expects different tags than declared here; using those of the job until task 0 calls updateJob',
     { expectedTags, declared: [...declared] },
@@ -270,9 +268,8 @@ function checkStore(value: unknown): JobStore {
 
 function checkTags(value: unknown): TagSchemas {
   const tags = checkObject(value, 'tags') as TagSchemas;
-  for (const [tag, schema] of Object.entries(tags)) {
+  for (const [tag, schema] of Object.entries(tags))
     checkMembers(schema, `tags.${checkTag(tag, 'tags')}`, TAG);
-  }
   return tags;
 }
 

@@ -1,7 +1,7 @@
 // The progress of a job, folded from the events of one subscription. Unlike reading the progress and then subscribing,
-// this can miss no change in between. An event costs one update of the aggregates, however many cells there are.
+// this can miss no change in between.
 import { unreachable } from '@syncline/kernel';
-import { progressOf } from '../engine/cell-counts.js';
+import { cellName, progressOf } from '../engine/cell-counts.js';
 import { JobCells } from '../engine/job-cells.js';
 import type { JobInfo, Progress, TaskLease } from '../job.js';
 import { defaultState, type Scope, type State } from '../job.js';
@@ -9,8 +9,8 @@ import type { JobEvent } from '../job-store.js';
 
 export class JobFold {
   readonly #scope: Scope;
-  /** By tag and task. */
-  readonly #states = new Map<string, Map<number, State>>();
+  /** By `cellName`. */
+  readonly #states = new Map<string, State>();
   readonly #lost = new Map<number, TaskLease>();
   #job: JobInfo;
   #cells: JobCells;
@@ -21,7 +21,6 @@ export class JobFold {
   #isBetween = false;
   #revision = 0;
   #seededTo = 0;
-  #statesCount = 0;
 
   /** `job` may come from a separate read: `numTasks` never changes. */
   constructor(job: JobInfo, scope: Scope) {
@@ -53,7 +52,7 @@ export class JobFold {
   }
 
   get statesCount(): number {
-    return this.#statesCount;
+    return this.#states.size;
   }
 
   /** Everything up to this revision has been delivered. */
@@ -63,13 +62,9 @@ export class JobFold {
 
   progress(): Progress {
     const { jobId } = this.#job;
-    const summary = this.#cells.summary(this.#scope);
-    return progressOf(
-      this.#revision,
-      summary,
-      ({ taskId, tag }): State =>
-        this.#states.get(tag)?.get(taskId) ?? defaultState(jobId, taskId, tag),
-    );
+    const stateOf = ({ taskId, tag }: Required<Scope>): State =>
+      this.#states.get(cellName(taskId, tag)) ?? defaultState(jobId, taskId, tag);
+    return progressOf(this.#revision, this.#cells.summary(this.#scope), stateOf);
   }
 
   /** Adds the states from before a resumed stream, read separately, up to `revision`. */
@@ -120,13 +115,9 @@ export class JobFold {
   }
 
   #setState(state: State): void {
-    const { taskId, tag, revision } = state;
-    const ofTag = this.#states.get(tag) ?? new Map<number, State>();
-    this.#states.set(tag, ofTag);
-    const known = ofTag.get(taskId);
-    if (known === undefined) this.#statesCount += 1;
-    else if (known.revision >= revision) return; // already seeded
-    ofTag.set(taskId, state);
+    const name = cellName(state.taskId, state.tag);
+    if ((this.#states.get(name)?.revision ?? 0) >= state.revision) return; // already seeded
+    this.#states.set(name, state);
     this.#count(state);
   }
 
@@ -147,9 +138,7 @@ export class JobFold {
 
   #aggregate(): void {
     this.#cells = new JobCells(this.#job);
-    for (const ofTag of this.#states.values()) {
-      for (const state of ofTag.values()) this.#count(state);
-    }
+    for (const state of this.#states.values()) this.#count(state);
     for (const taskId of this.#lost.keys()) this.#cells.setLost(taskId, true);
   }
 
@@ -161,7 +150,6 @@ export class JobFold {
   #clear(): void {
     this.#states.clear();
     this.#lost.clear();
-    this.#statesCount = 0;
     this.#revision = 0;
     this.#isSynced = false;
     this.#isGapped = false;

@@ -12,15 +12,16 @@ import {
   payloadRefusal,
 } from '../checks/checked-write.js';
 import { checkKnownKeys, checkStatus, invalidArgument, refuseUnless } from '../checks/values.js';
+import { hasCode } from '../core/refusals.js';
 import { WriteQuota } from '../engine/write-quota.js';
-import { type JobInfo, type JobPatch, JobStatus, type TaskLease } from '../job.js';
+import { type JobPatch, JobStatus, type TaskLease } from '../job.js';
 import type { CallOptions, JobCallOptions, SetStateResult, StateWrite } from '../job-store.js';
 import { timedWrite } from '../metrics-list.js';
 import type { GlobalWrite, TagWrite } from './job-manager.js';
 import { OpenReader } from './open-reader.js';
 import { errorMessage, warningMessage } from './status-message.js';
 import { type JobSession, OpenCall } from './store-calls.js';
-import type { StatusNames, TagSchema, TagSchemas } from './tag-schemas.js';
+import type { TagSchemas } from './tag-schemas.js';
 import type { TaskClaim } from './task-claim.js';
 
 const EVENT_ID_BYTES = 16;
@@ -29,31 +30,23 @@ const EVENT_ID_BYTES = 16;
 type WriteInput = TagWrite<TagSchemas, string> &
   Readonly<{ status: number | string; message?: string; ifVersion?: number | undefined }>;
 
-type ManagerOptions = Readonly<{ taskId: number; tags: TagSchemas; statuses: StatusNames }>;
 type HelperInput = Omit<WriteInput, 'status' | 'ifVersion'>;
 type ErrorInput = Omit<HelperInput, 'message'> & Readonly<{ status?: number | string }>;
 
-/**
- * State writes are checked once, sent one at a time per tag in the order of the calls, and retried with the same event
- * id until the store replies or the timeout expires. The timeout includes waiting for earlier writes to the same tag.
- */
+/** State writes are checked once, and sent one at a time per tag in the order of the calls. */
 export class OpenManager extends OpenReader {
   readonly taskId: number;
   readonly #claim: TaskClaim;
-  readonly #tags: ReadonlyMap<string, TagSchema>;
-  readonly #statuses: ReadonlyMap<string, number>;
   /** For each tag with pending writes, resolves when the last one has ended. */
   readonly #tails = new Map<string, Promise<void>>();
   /** Writes to an unreachable store must not exhaust memory. */
   readonly #quota = new WriteQuota(silentMetrics);
   #closed: Promise<void> | undefined;
 
-  constructor(session: JobSession, claim: TaskClaim, options: ManagerOptions) {
+  constructor(session: JobSession, claim: TaskClaim) {
     super(session);
-    this.taskId = options.taskId;
+    this.taskId = claim.taskId;
     this.#claim = claim;
-    this.#tags = new Map(Object.entries(options.tags));
-    this.#statuses = new Map(Object.entries(options.statuses));
   }
 
   setState(write: WriteInput, call: CallOptions = {}): Promise<SetStateResult> {
@@ -82,10 +75,8 @@ export class OpenManager extends OpenReader {
 
   async setError(thrown: unknown, write: ErrorInput, call?: CallOptions): Promise<SetStateResult> {
     const status = checkStatus(this.#statusOf(write.status ?? JobStatus.error));
-    refuseUnless(status < 0 && status !== JobStatus.warning, 'status', {
-      value: status,
-      wanted: 'a negative number other than −2, which is a warning',
-    });
+    const wanted = 'a negative number other than −2, which is a warning';
+    refuseUnless(status < 0 && status !== JobStatus.warning, 'status', { value: status, wanted });
     return this.setState({ ...write, status, message: errorMessage(thrown) }, call);
   }
 
@@ -95,15 +86,17 @@ export class OpenManager extends OpenReader {
   }
 
   updateJob(patch: JobPatch, call: CallOptions = {}): Promise<GlobalWrite> {
-    return this.#change('updateJob', call, (jobId, options) =>
-      this.session.deps.store.updateJob(jobId, patch, options),
-    );
+    return this.#writeGlobally('updateJob', call, async (jobId, options) => {
+      this.session.job = await this.session.deps.store.updateJob(jobId, patch, options);
+      return this.info.revision;
+    });
   }
 
   markJobDeleted(call: CallOptions = {}): Promise<GlobalWrite> {
-    return this.#change('markJobDeleted', call, (jobId, options) =>
-      this.session.deps.store.markJobDeleted(jobId, options),
-    );
+    return this.#writeGlobally('markJobDeleted', call, async (jobId, options) => {
+      this.session.job = await this.session.deps.store.markJobDeleted(jobId, options);
+      return this.info.revision;
+    });
   }
 
   async deleteJob(call: CallOptions = {}): Promise<GlobalWrite> {
@@ -122,9 +115,8 @@ export class OpenManager extends OpenReader {
       if (write.applied) this.#claim.abandon();
       return write;
     } catch (thrown) {
-      const code = thrown instanceof SynclineError ? thrown.code : undefined;
       // `fenced`: the job has been recreated since an attempt arrived, or since it was read.
-      const isGone = code === 'not-found' || (code === 'fenced' && hasBegun);
+      const isGone = hasCode(thrown, 'not-found') || (hasCode(thrown, 'fenced') && hasBegun);
       if (!isGone) throw thrown;
       this.#claim.abandon();
       return { applied: true, revision };
@@ -146,21 +138,9 @@ export class OpenManager extends OpenReader {
     }
   }
 
-  #change(
-    name: string,
-    call: CallOptions,
-    send: (jobId: string, options: JobCallOptions) => Promise<JobInfo>,
-  ): Promise<GlobalWrite> {
-    return this.#writeGlobally(name, call, async (jobId, options) => {
-      this.session.job = await send(jobId, options);
-      return this.info.revision;
-    });
-  }
-
   /**
-   * The store checks no epoch here, since operators have none. So the lease is renewed first: a manager whose task was
-   * taken over, or whose job was recreated, is fenced and changes nothing. The request contains the incarnation, so
-   * that this also holds for an attempt that arrives late.
+   * The store checks no epoch here, since operators have none. So the lease is renewed first, and the request contains
+   * the incarnation: a manager whose task was taken over, or whose job was recreated, is fenced and changes nothing.
    */
   async #writeGlobally(
     name: string,
@@ -177,12 +157,12 @@ export class OpenManager extends OpenReader {
     return { applied: true, revision };
   }
 
-  /** Resolves a status name to its number. */
   #statusOf(status: number | string): number {
     if (typeof status !== 'string') return status;
-    const known = this.#statuses.get(status);
+    const { statuses } = this.session.deps.states;
+    const known = statuses.get(status);
     if (known !== undefined) return known;
-    const names = [...this.#statuses.keys()].join(', ');
+    const names = [...statuses.keys()].join(', ');
     const wanted = `a number, or one of the statuses (${names || 'none'})`;
     throw invalidArgument('status', status, wanted);
   }
@@ -222,12 +202,9 @@ export class OpenManager extends OpenReader {
     }
   }
 
-  /**
-   * The schema's input is stored, not its output: otherwise a transformation would run a second time when the state is
-   * read. The schema gets a copy, since some schemas modify their input.
-   */
+  /** The input is stored: the output would be transformed again when it is read. Some schemas modify their input. */
   async #checkBySchema(tag: string, payload: WriteInput['payload'], call: OpenCall): Promise<void> {
-    const schema = this.#tags.get(tag)?.schema;
+    const schema = this.session.deps.states.tags.get(tag)?.schema;
     if (schema === undefined || payload === undefined) return;
     const checking = async () => schema['~standard'].validate(structuredClone(payload));
     const { issues } = await call.wait(checking(), 'its schema did not respond');
@@ -260,8 +237,9 @@ export class OpenManager extends OpenReader {
       const wanted = `${own[name]}, that of the manager: a task writes only its own states`;
       refuseUnless(isOwn, name, { value: input[name], wanted });
     }
-    const { message = '', schemaVersion = this.#tags.get(input.tag)?.schemaVersion ?? 1 } = input;
-    const newId = () => Buffer.from(this.session.deps.random.bytes(EVENT_ID_BYTES)).toString('hex');
+    const { states, random } = this.session.deps;
+    const { message = '', schemaVersion = states.tags.get(input.tag)?.schemaVersion ?? 1 } = input;
+    const newId = () => Buffer.from(random.bytes(EVENT_ID_BYTES)).toString('hex');
     return checkStateWrite({
       ...input,
       ...{ jobId, incarnation, taskId, epoch: this.#claim.epoch, message, schemaVersion },

@@ -1,10 +1,10 @@
-// A reader of one job, with all reads. A manager extends it with the writes of its task.
-//
-// States have their plain types here; the factories cast to the types that follow from the tags.
+// A reader of one job, with all reads. A manager extends it with the writes of its task. States have their plain types
+// here; the factories cast to the types that follow from the tags.
 //
 // J21  After `close()` no call and no subscription is left.
 import { abortedError, SynclineError } from '@syncline/kernel';
 import { checkScope } from '../checks/input.js';
+import { hasCode } from '../core/refusals.js';
 import { defaultState, type JobInfo, type Progress, type Scope, type State } from '../job.js';
 import type { CallOptions, Cursor, JobEvent, JobSubscription } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
@@ -48,7 +48,6 @@ export class OpenReader implements AsyncDisposable {
     return { ...(await read(progress)), tags: await Promise.all(progress.tags.map(read)) };
   }
 
-  /** Reads in pages. A state that is rewritten in the meantime is returned again, with its higher revision. */
   async *listStates(scope: Scope = {}, call: CallOptions = {}): AsyncGenerator<State> {
     const { store, states } = this.session.deps;
     const { jobId } = this.info;
@@ -61,7 +60,12 @@ export class OpenReader implements AsyncDisposable {
         store.listStates(jobId, checked, { afterRevision, limit }, options),
       );
       incarnation ??= page.incarnation;
-      if (page.incarnation !== incarnation) throw recreatedError(jobId);
+      if (page.incarnation !== incarnation) {
+        const message = `job "${jobId}" was deleted and created again while its states were listed. List them again.`;
+        throw new SynclineError('conflict', message, {
+          details: { reason: 'incarnation', jobId },
+        });
+      }
       for (const state of page.states) yield await states.read(state);
       if (!page.more) return;
       afterRevision = page.revision;
@@ -78,7 +82,10 @@ export class OpenReader implements AsyncDisposable {
     const fold = new JobFold(this.info, this.#check(scope));
     await using events = this.subscribe({ ...scope, ...call, include: ['lease', 'job'] });
     for await (const event of waitedEvents(events, jobId)) {
-      if (event.kind === 'gap' && event.reason === 'deleted') throw deletedError(jobId);
+      if (event.kind === 'gap' && event.reason === 'deleted') {
+        const message = `job "${jobId}" was deleted while waiting for it`;
+        throw new SynclineError('not-found', message, { details: { jobId } });
+      }
       fold.apply(event);
       if (!fold.isWhole || event.kind === 'stale') continue;
       const progress = fold.progress();
@@ -126,23 +133,7 @@ export class OpenReader implements AsyncDisposable {
   }
 }
 
-function deletedError(jobId: string): SynclineError {
-  return new SynclineError('not-found', `job "${jobId}" was deleted while waiting for it`, {
-    details: { jobId },
-  });
-}
-
-function recreatedError(jobId: string): SynclineError {
-  return new SynclineError(
-    'conflict',
-    `job "${jobId}" was deleted and created again while its states were listed. List them again.`,
-    { details: { reason: 'incarnation', jobId } },
-  );
-}
-
-/**
- * Replaces the advice of the error to resume with a cursor: the caller of `waitFor` has none, and should call it again.
- */
+/** Replaces the advice to resume with a cursor: the caller of `waitFor` has none. */
 async function* waitedEvents(
   events: AsyncIterable<JobEvent>,
   jobId: string,
@@ -150,23 +141,15 @@ async function* waitedEvents(
   try {
     yield* events;
   } catch (thrown) {
-    const isOutage =
-      thrown instanceof SynclineError && thrown.code === 'unavailable' && thrown.retryable;
-    if (!isOutage) throw thrown;
+    if (!hasCode(thrown, 'unavailable') || !thrown.retryable) throw thrown;
     const { cause, details } = thrown;
-    const detail = cause instanceof SynclineError ? cause.message : thrown.message;
-    throw new SynclineError(
-      'unavailable',
-      `waitFor of job "${jobId}" lost its connection to the store: ${detail.replace(/\.$/, '')}. Call it again.`,
-      { details, cause: thrown },
-    );
+    const detail = (cause instanceof SynclineError ? cause : thrown).message.replace(/\.$/, '');
+    const message = `waitFor of job "${jobId}" lost its connection to the store: ${detail}. Call it again.`;
+    throw new SynclineError('unavailable', message, { details, cause: thrown });
   }
 }
 
-/**
- * A subscription as user code sees it: the store's subscription, with payloads read with the schemas of their tags. It
- * ends when the caller's signal fires, the loop ends, or its reader or manager is closed, and drops buffered events.
- */
+/** The store's subscription, with payloads read with the schemas of their tags. At its end it drops buffered events. */
 function subscribeTo(
   { deps: { store, clock, metrics, states }, job }: JobSession,
   { taskId, tag, signal, after, ...rest }: SubscribeOptions,
@@ -227,12 +210,10 @@ function subscribeTo(
     get cursor() {
       return cursor;
     },
-    batches: (max = BATCH_EVENTS_DEFAULT) =>
-      handOut(
-        source.batches(max),
-        (events) => Promise.all(events.map(read)),
-        (events) => events.forEach(note),
-      ),
+    batches(max = BATCH_EVENTS_DEFAULT) {
+      const readAll = (events: readonly JobEvent[]) => Promise.all(events.map(read));
+      return handOut(source.batches(max), readAll, (events) => events.forEach(note));
+    },
     [Symbol.asyncIterator]: () => handOut(source, read, note),
     [Symbol.asyncDispose]: dispose,
   };

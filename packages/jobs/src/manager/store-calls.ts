@@ -1,9 +1,6 @@
-// How a manager or reader calls its store: with retries until `timeoutMs`, ended early by the caller's signal or by
-// closing. The timeout starts with the call and includes queueing: a server restart must not fail the work that reports
-// to it, and no caller waits longer than it requested.
-//
-// An attempt without a reply is abandoned after its share of the time, since the reply may have been lost. A write
-// keeps its event id, so that sending it again is harmless.
+// How a manager or reader calls its store: with retries until `timeoutMs`, which starts with the call and includes
+// queueing, ended early by the caller's signal or by closing. An attempt without a reply is abandoned after its share
+// of the time, since the reply may have been lost; a write keeps its event id, so that sending it again is harmless.
 //
 // J2   If any attempt of a write may have arrived, its failure has `outcome: 'unknown'`.
 // J21  An ended call leaves no timer and no listener.
@@ -94,7 +91,11 @@ export class OpenCall implements Disposable {
   /** Waits before anything is sent. If the call ends first, rejects with `not-applied`. `why` is for error messages. */
   async wait<T>(promise: Promise<T>, why: string): Promise<T> {
     try {
-      const value = await this.#orEnd(promise);
+      const value = await new Promise<T>((resolve, reject) => {
+        this.#onEnd = reject;
+        if (this.#reason) reject(this.#reason);
+        promise.then(resolve, reject);
+      });
       if (this.#deps.clock.monotonicMs() >= this.#deadlineMs) this.#end(this.#late());
       if (this.#reason) throw this.#reason;
       return value;
@@ -107,7 +108,6 @@ export class OpenCall implements Disposable {
     }
   }
 
-  /** Sends until there is a reply, an error that cannot be retried, or no time left. */
   async send<T>(send: (options: CallOptions) => Promise<T>): Promise<T> {
     let isUnknown = false;
     for (let attempt = 0; ; attempt += 1) {
@@ -166,14 +166,6 @@ export class OpenCall implements Disposable {
     });
   }
 
-  #orEnd<T>(promise: Promise<T>): Promise<T> {
-    if (this.#reason) return Promise.reject(this.#reason);
-    return new Promise((resolve, reject) => {
-      this.#onEnd = reject;
-      promise.then(resolve, reject);
-    });
-  }
-
   #follow(cause: AbortSignal, reasonOf: () => SynclineError): void {
     const end = () => this.#end(reasonOf());
     if (cause.aborted) end();
@@ -190,10 +182,8 @@ export class OpenCall implements Disposable {
   }
 
   #late(): SynclineError {
-    return new SynclineError(
-      'timeout',
-      `${this.#call.what} got no reply within ${this.#timeoutMs} ms`,
-    );
+    const message = `${this.#call.what} got no reply within ${this.#timeoutMs} ms`;
+    return new SynclineError('timeout', message);
   }
 
   /** The error for the caller: which call failed, how often it was tried, and what to do next. */
@@ -205,11 +195,9 @@ export class OpenCall implements Disposable {
     const { code, retryable, outcome } = seen;
     const times = attempts === 1 ? 'once' : `${attempts} times`;
     const next = isWrite ? adviceOf(outcome, details) : '';
-    return new SynclineError(
-      code,
-      `🔴 ${what} failed, tried ${times}: ${last.message.replace(/\.$/, '')}${next}`,
-      { retryable, outcome, details: { ...seen.details, ...details }, cause: last },
-    );
+    const message = `🔴 ${what} failed, tried ${times}: ${last.message.replace(/\.$/, '')}${next}`;
+    const all = { ...seen.details, ...details };
+    return new SynclineError(code, message, { retryable, outcome, details: all, cause: last });
   }
 }
 
@@ -221,9 +209,8 @@ function adviceOf(outcome: Outcome, details: StoreCall['details'] = {}): string 
 }
 
 function withOutcome(error: SynclineError, outcome: Outcome, cause: unknown = error.cause) {
-  return error.outcome === outcome && error.cause === cause
-    ? error
-    : error.with({ outcome, cause });
+  const isSame = error.outcome === outcome && error.cause === cause;
+  return isSame ? error : error.with({ outcome, cause });
 }
 
 export interface SessionDeps extends CallDeps {

@@ -11,18 +11,20 @@ type Reading =
   | { readonly payloadIssues: readonly SchemaIssue[]; readonly rawPayload: JsonObject };
 
 export class StateReader {
-  readonly #tags: ReadonlyMap<string, TagSchema>;
+  readonly tags: ReadonlyMap<string, TagSchema>;
+  readonly statuses: ReadonlyMap<string, number>;
   readonly #nameByStatus: ReadonlyMap<number, string>;
 
   constructor(tags: TagSchemas = {}, statuses: StatusNames = {}) {
-    this.#tags = new Map(Object.entries(tags));
+    this.tags = new Map(Object.entries(tags));
+    this.statuses = new Map(Object.entries(statuses));
     const byStatus = Object.entries(statuses).map(([name, status]) => [status, name] as const);
     this.#nameByStatus = new Map(byStatus.reverse()); // if two names have the same status, the first one wins
   }
 
   /** Whether states are returned as stored. */
   get isPlain(): boolean {
-    return this.#tags.size === 0 && this.#nameByStatus.size === 0;
+    return this.tags.size === 0 && this.#nameByStatus.size === 0;
   }
 
   /** The payload becomes the output of the schema, which managers and readers type by tag. */
@@ -30,8 +32,8 @@ export class StateReader {
     const statusName = this.#nameByStatus.get(state.status);
     const named = statusName === undefined ? state : { ...state, statusName };
     const { payload, ...rest } = named;
-    if (this.#tags.size === 0 || payload === undefined) return named;
-    const tag = this.#tags.get(state.tag);
+    if (this.tags.size === 0 || payload === undefined) return named;
+    const tag = this.tags.get(state.tag);
     if (tag === undefined) return { ...rest, ...unreadable(payload, 'the tag was not declared') };
     return { ...rest, ...(await readPayload(tag, payload, state.schemaVersion)) };
   }

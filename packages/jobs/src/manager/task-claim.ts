@@ -1,17 +1,14 @@
 // A manager's claim on its task: the epoch it was given, renewed while it works and released at the end.
 //
-// The lease is renewed every third of its TTL, so that two renewals may fail before it is lost. A failed renewal is
-// retried within its third, and then again in the next one: the task may be fine although the store is unreachable.
-// Failures here are only logged, except that a newer claim stops the manager.
-//
-// J13  A `fenced` renewal stops the manager: a newer claim has the task.
+// The lease is renewed every third of its TTL, so that two renewals may fail before it is lost. Failures here are only
+// logged, except that a newer claim stops the manager (J13).
 import { SynclineError, type Timer } from '@syncline/kernel';
+import { hasCode } from '../core/refusals.js';
 import type { LeaseRequest, TaskLease } from '../job.js';
 import type { CallOptions } from '../job-store.js';
 import type { JobSession } from './store-calls.js';
 
 const RENEWALS_PER_TTL = 3;
-
 /** Closing must not delay the process for long: a lease that is not released expires anyway. */
 const RELEASE_TIMEOUT_MS = 5_000;
 
@@ -34,6 +31,10 @@ export class TaskClaim {
     if (isAutomatic) this.#arm(this.#everyMs);
   }
 
+  get taskId(): number {
+    return this.#claim.taskId;
+  }
+
   get epoch(): number {
     return this.#claim.epoch;
   }
@@ -49,8 +50,7 @@ export class TaskClaim {
         this.#session.deps.store.lease(request, call),
       );
     } catch (thrown) {
-      const isFenced = thrown instanceof SynclineError && thrown.code === 'fenced';
-      if (isFenced) this.#session.fence(thrown, { epoch: this.epoch });
+      if (hasCode(thrown, 'fenced')) this.#session.fence(thrown, { epoch: this.epoch });
       throw thrown;
     }
   }
@@ -83,25 +83,23 @@ export class TaskClaim {
     }
   }
 
-  /** The timer does not keep the process alive. */
   #arm(delayMs: number): void {
-    if (this.#isStopped) return;
-    const renew = () => {
-      this.#renewing = this.#renewNow();
-    };
-    this.#timer = this.#session.deps.clock.setTimer(delayMs, renew, { unref: true });
-  }
-
-  async #renewNow(): Promise<void> {
     const { clock } = this.#session.deps;
-    const startMs = clock.monotonicMs();
-    try {
-      await this.renew({}, this.#everyMs);
-      this.#isFailing = false;
-    } catch (thrown) {
-      this.#noteFailure(thrown);
-    }
-    this.#arm(Math.max(0, startMs + this.#everyMs - clock.monotonicMs()));
+    if (this.#isStopped) return;
+    const renew = async () => {
+      const startMs = clock.monotonicMs();
+      try {
+        await this.renew({}, this.#everyMs);
+        this.#isFailing = false;
+      } catch (thrown) {
+        this.#noteFailure(thrown);
+      }
+      this.#arm(Math.max(0, startMs + this.#everyMs - clock.monotonicMs()));
+    };
+    const start = () => {
+      this.#renewing = renew();
+    };
+    this.#timer = clock.setTimer(delayMs, start, { unref: true });
   }
 
   /** Logs only the first failure in a row. An outage of the store has already been logged. */

@@ -4,7 +4,7 @@
 // processes. A view is a read-only transaction with one snapshot; it holds a connection until it is closed.
 import { SynclineError } from '@syncline/kernel';
 import type { Pool } from 'pg';
-import { checkKnownKeys, refuseUnless } from '../checks/values.js';
+import { checkKnownKeys, invalidArgument } from '../checks/values.js';
 import { noSuchJob } from '../core/refusals.js';
 import type { JobFilter, StoredChange } from '../engine/changes.js';
 import {
@@ -14,24 +14,14 @@ import {
   withSystemDeps,
 } from '../engine/job-engine.js';
 import type * as port from '../engine/store-adapter.js';
-import type { EngineDeps } from '../engine/store-adapter.js';
-import type { StoreCapabilities } from '../job-store.js';
 import { ALL_CAPABILITIES } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
 import { isOvertaken, PostgresPool, type PostgresSession } from './postgres-client.js';
-import {
-  CHANGE_COLUMNS,
-  findJobs,
-  loadRows,
-  readCommitRows,
-  readSince,
-  type StoredJob,
-  writeCommit,
-} from './postgres-commit.js';
+import * as rows from './postgres-commit.js';
 import { migrate } from './postgres-schema.js';
 import { PostgresWatch } from './postgres-watch.js';
 
-interface PostgresAdapterDeps extends EngineDeps {
+interface PostgresAdapterDeps extends port.EngineDeps {
   readonly pool: PostgresPool;
 }
 
@@ -43,7 +33,7 @@ const READS = 'ISOLATION LEVEL REPEATABLE READ READ ONLY';
 const PAGE_ROWS = 250;
 
 class PostgresAdapter implements port.StoreAdapter<number>, port.SharedStore<number> {
-  readonly capabilities: StoreCapabilities = ALL_CAPABILITIES;
+  readonly capabilities = ALL_CAPABILITIES;
   readonly compacts = true;
   readonly shared = this;
   readonly #deps: PostgresAdapterDeps;
@@ -71,8 +61,8 @@ class PostgresAdapter implements port.StoreAdapter<number>, port.SharedStore<num
 
   loadJob(jobId: string): Promise<port.JobRows<number> | undefined> {
     return this.#read(async (session) => {
-      const [job] = await findJobs(session, 'job_id = $1', [jobId]);
-      return job && loadRows(session, job);
+      const [job] = await rows.findJobs(session, 'job_id = $1', [jobId]);
+      return job && rows.loadRows(session, job);
     });
   }
 
@@ -92,10 +82,10 @@ class PostgresAdapter implements port.StoreAdapter<number>, port.SharedStore<num
 
   #commit(request: port.CommitRequest, decide: port.Decide<number>): Promise<void> {
     return this.#deps.pool.transaction(WRITES, async (session) => {
-      const rows = await readCommitRows(session, request, this.#watch?.floor);
-      const commit = decide(rows);
+      const found = await rows.readCommitRows(session, request, this.#watch?.floor);
+      const commit = decide(found);
       const lost = new Set(commit?.jobs.flatMap(({ tasks }) => [...tasks.keys()]));
-      const idle = [...rows.overdue].filter((taskId) => !lost.has(taskId));
+      const idle = [...found.overdue].filter((taskId) => !lost.has(taskId));
       // These leases have expired, but have no work left: they are not checked again until their tasks write.
       if (idle.length > 0)
         await session.write(
@@ -103,14 +93,14 @@ class PostgresAdapter implements port.StoreAdapter<number>, port.SharedStore<num
              AND jobs.job_id = $1 AND NOT jobs.is_deleted AND task_id = ANY($2::int[])`,
           [request.jobId, idle],
         );
-      if (commit) await writeCommit(session, commit, this.#schema);
+      if (commit) await rows.writeCommit(session, commit, this.#schema);
     });
   }
 
   changesAfter(job: Job): Promise<port.Since<number>> {
     return this.#read(async (session) => {
-      const [found] = await findJobs(session, 'job_id = $1', [job.row.jobId]);
-      return readSince(session, found, job);
+      const [found] = await rows.findJobs(session, 'job_id = $1', [job.row.jobId]);
+      return rows.readSince(session, found, job);
     });
   }
 
@@ -134,7 +124,7 @@ class PostgresAdapter implements port.StoreAdapter<number>, port.SharedStore<num
 
   async readStates({ handle }: Job, cells: readonly port.CellRef[]) {
     if (cells.length === 0) return [];
-    const query = `SELECT ${CHANGE_COLUMNS} FROM changes c WHERE job_no = $1 AND revision = ANY($2)`;
+    const query = `SELECT ${rows.CHANGE_COLUMNS} FROM changes c WHERE job_no = $1 AND revision = ANY($2)`;
     const revisions = cells.map(({ revision }) => revision);
     const found = await this.#read((session) =>
       session.rows<StoredChange>(query, [handle, revisions]),
@@ -148,7 +138,7 @@ class PostgresAdapter implements port.StoreAdapter<number>, port.SharedStore<num
     const session = await pool.connect();
     try {
       await session.begin(READS);
-      const [found] = await findJobs(session, 'job_no = $1', [job.handle]);
+      const [found] = await rows.findJobs(session, 'job_no = $1', [job.handle]);
       if (!found) throw noSuchJob(job.row.jobId);
       return viewOf(session, found, filter, () => void pool.rollback(session));
     } catch (thrown) {
@@ -161,7 +151,7 @@ class PostgresAdapter implements port.StoreAdapter<number>, port.SharedStore<num
     let last = after;
     for (;;) {
       const page = `starts_with(job_id, $1) AND job_id > $2 ORDER BY job_id LIMIT ${PAGE_ROWS}`;
-      const jobs = await this.#read((session) => findJobs(session, page, [prefix, last]));
+      const jobs = await this.#read((session) => rows.findJobs(session, page, [prefix, last]));
       yield jobs;
       const end = jobs.at(-1);
       if (!end || jobs.length < PAGE_ROWS) return;
@@ -187,15 +177,15 @@ const LATEST = `WITH latest AS (
       AND $5::bool AND ($3::int IS NULL OR task_id = $3)
     UNION ALL SELECT metadata_revision FROM jobs WHERE job_no = $1 AND metadata_revision > $2 AND $6::bool
   )
-  SELECT ${CHANGE_COLUMNS} FROM latest JOIN changes c USING (revision) WHERE c.job_no = $1 ORDER BY c.revision`;
-const CHANGES = `SELECT ${CHANGE_COLUMNS} FROM changes c WHERE job_no = $1 AND revision > $2 AND CASE kind
+  SELECT ${rows.CHANGE_COLUMNS} FROM latest JOIN changes c USING (revision) WHERE c.job_no = $1 ORDER BY c.revision`;
+const CHANGES = `SELECT ${rows.CHANGE_COLUMNS} FROM changes c WHERE job_no = $1 AND revision > $2 AND CASE kind
     WHEN 'state' THEN ($3::int IS NULL OR task_id = $3) AND ($4::text IS NULL OR tag = $4)
     WHEN 'lease' THEN $5::bool AND ($3::int IS NULL OR task_id = $3)
     ELSE $6::bool END ORDER BY revision`;
 
 function viewOf(
   session: PostgresSession,
-  { handle, head }: StoredJob,
+  { handle, head }: rows.StoredJob,
   { scope, withLeases, withJob }: JobFilter,
   close: () => void,
 ): port.StoreView {
@@ -247,37 +237,25 @@ const OTHER_CONNECTIONS = 2;
 /** Connects, creates or migrates the tables, and starts to listen. Throws `unavailable` if it cannot connect. */
 export async function createPostgresJobStore(
   options: PostgresJobStoreOptions,
-  deps: Partial<EngineDeps> = {},
+  deps: Partial<port.EngineDeps> = {},
 ): Promise<EngineJobStore> {
-  checkKnownKeys(options, 'options', {
-    connectionString: true,
-    pool: true,
-    schema: true,
-    engine: true,
-  });
+  const known = { connectionString: true, pool: true, schema: true, engine: true };
+  checkKnownKeys(options, 'options', known);
   const { connectionString, pool: given, schema = 'syncline_jobs', engine = {} } = options;
-  refuseUnless(SCHEMA.test(schema), 'schema', {
-    value: schema,
-    wanted: 'up to 48 lower-case letters, digits and _',
-  });
+  if (!SCHEMA.test(schema))
+    throw invalidArgument('schema', schema, 'up to 48 lower-case letters, digits and _');
   const source = given ?? connectionString;
-  refuseUnless(source !== undefined && source !== '', 'connectionString', {
-    value: source,
-    wanted: 'a connection string or a pool',
-  });
+  if (source === undefined || source === '')
+    throw invalidArgument('connectionString', source, 'a connection string or a pool');
   const pool = new PostgresPool(source, schema);
-  const openSnapshotsMax = Math.min(
-    jobsLimits.postgresViewsMax.value,
-    pool.connectionsMax - OTHER_CONNECTIONS,
-  );
-  refuseUnless(openSnapshotsMax > 0, 'pool', {
-    value: pool.connectionsMax,
-    wanted: `a pool of at least ${OTHER_CONNECTIONS + 1} connections`,
-  });
+  const { connectionsMax } = pool;
+  const viewsMax = Math.min(jobsLimits.postgresViewsMax.value, connectionsMax - OTHER_CONNECTIONS);
+  const wanted = `a pool of at least ${OTHER_CONNECTIONS + 1} connections`;
+  if (viewsMax <= 0) throw invalidArgument('pool', connectionsMax, wanted);
   const all = withSystemDeps(deps);
   const adapter = new PostgresAdapter({ ...all, pool }, schema);
   try {
-    return await openJobStore(adapter, all, { ...engine, openSnapshotsMax });
+    return await openJobStore(adapter, all, { ...engine, openSnapshotsMax: viewsMax });
   } catch (thrown) {
     await adapter.close();
     throw SynclineError.from(thrown);

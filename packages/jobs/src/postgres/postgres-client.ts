@@ -1,5 +1,5 @@
 // PostgreSQL connections, transactions and errors. A connection failure never ends the process.
-import { type Outcome, SynclineError } from '@syncline/kernel';
+import { type ErrorCode, type Outcome, SynclineError, Turns } from '@syncline/kernel';
 import pg from 'pg';
 import { jobsLimits } from '../limits.js';
 
@@ -13,7 +13,7 @@ const types: pg.CustomTypesConfig = {
 export class PostgresSession {
   readonly client: pg.PoolClient;
   readonly #schema: string;
-  #turn: Promise<unknown> = Promise.resolve();
+  readonly #turns = new Turns();
 
   constructor(client: pg.PoolClient, schema: string) {
     this.client = client;
@@ -49,15 +49,11 @@ export class PostgresSession {
   ): Promise<pg.QueryResult> {
     const { value: query_timeout } = jobsLimits.postgresCallTimeoutMs;
     const query = { text, types, query_timeout, ...(values && { values: [...values] }) };
-    const answered = this.#turn.then(async () => {
-      try {
-        return await this.client.query(query);
-      } catch (thrown) {
+    const ask = () =>
+      this.client.query(query).catch((thrown: unknown) => {
         throw postgresError(thrown, outcome);
-      }
-    });
-    this.#turn = answered.catch(ignore);
-    return answered;
+      });
+    return this.#turns.run('', ask);
   }
 }
 
@@ -147,32 +143,24 @@ export function isOvertaken(thrown: unknown): boolean {
 }
 
 export function overtaken(cause?: unknown): SynclineError {
-  return new SynclineError(
-    'unavailable',
-    'other writers of the job kept the PostgreSQL transaction from committing. Try again.',
-    { details: { reason: 'contention' }, cause },
-  );
+  const message =
+    'other writers of the job kept the PostgreSQL transaction from committing. Try again.';
+  return new SynclineError('unavailable', message, { details: { reason: 'contention' }, cause });
 }
 
 function postgresError(thrown: unknown, outcome: Outcome): SynclineError {
   const detail = thrown instanceof Error ? thrown.message.slice(0, 256) : String(thrown);
   const code: unknown = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined;
   const state = typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : '';
-  const options = { outcome, cause: thrown, details: { reason: 'postgres', state } };
   if (state === '40001' || state === '40P01') return overtaken(thrown);
-  if (state === '53100')
-    return new SynclineError('storage-full', `PostgreSQL has no space left: ${detail}`, options);
+  const options = { outcome, cause: thrown, details: { reason: 'postgres', state } };
+  const error = (kind: ErrorCode, message: string) =>
+    new SynclineError(kind, `PostgreSQL ${message}`, options);
+  const advice = 'Check user, password, database and permissions.';
+  if (state === '53100') return error('storage-full', `has no space left: ${detail}`);
   if (/^(28|3D|42501)/.test(state))
-    return new SynclineError(
-      'unauthenticated',
-      `PostgreSQL refused the connection: ${detail}. Check user, password, database and permissions.`,
-      options,
-    );
+    return error('unauthenticated', `refused the connection: ${detail}. ${advice}`);
   if (/^(|08.*|53.*|57P.*|25P03)$/.test(state))
-    return new SynclineError('unavailable', `PostgreSQL is unreachable: ${detail}`, options);
-  return new SynclineError(
-    'storage-failed',
-    `PostgreSQL refused the statement: ${detail} (${state})`,
-    options,
-  );
+    return error('unavailable', `is unreachable: ${detail}`);
+  return error('storage-failed', `refused the statement: ${detail} (${state})`);
 }

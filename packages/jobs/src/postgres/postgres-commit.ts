@@ -51,7 +51,6 @@ export async function loadRows(
   };
 }
 
-/** What happened to a job since the engine last saw it. */
 export async function readSince(
   session: PostgresSession,
   job: StoredJob | undefined,
@@ -143,7 +142,7 @@ export async function writeCommit(
 
 /** Writes all rows of a job in one statement: each extra one would cost a round trip while the job is locked. */
 function writeOf(job: port.JobCommit<number>, channel: string): [string, readonly unknown[]] {
-  const { handle = 0, tasks, cells, changes, removed } = job;
+  const { handle = 0, head, tasks, cells, changes, removed } = job;
   const values: unknown[] = [handle];
   const parts: string[] = [];
   /** `?` stands for the next value. */
@@ -155,10 +154,19 @@ function writeOf(job: port.JobCommit<number>, channel: string): [string, readonl
     });
     parts.push(`part_${parts.length} AS (${text})`);
   };
+  const { metadataRevision, ...metadata } = job.row;
   part(
     `UPDATE jobs SET metadata = ?, metadata_revision = ?, revision = ?, timestamp_ms = ?, compacted_to = ?,
        log_records = ?, counts = ? WHERE job_no = $1`,
-    headValues(job),
+    [
+      JSON.stringify(metadata),
+      metadataRevision,
+      head.revision,
+      head.timestampMs,
+      head.compactedTo,
+      head.logRecords,
+      JSON.stringify(head.counts),
+    ],
   );
   if (tasks.size > 0)
     part(
@@ -202,31 +210,18 @@ function writeOf(job: port.JobCommit<number>, channel: string): [string, readonl
        WHERE job_no = $1 AND task_id = ANY(?::int[])`,
       [renewed],
     );
-  const notify = `SELECT pg_notify($${values.push(channel)}, $${values.push(`${job.row.jobId} ${job.head.revision}`)})`;
+  const notify = `SELECT pg_notify($${values.push(channel)}, $${values.push(`${job.row.jobId} ${head.revision}`)})`;
   return [`WITH ${parts.join(', ')} ${notify}`, values];
 }
 
+/** The update that follows sets the rest. */
 async function insertJob(session: PostgresSession, job: port.JobCommit<number>): Promise<void> {
   const [inserted] = await session.rows<{ job_no: number }>(
     `INSERT INTO jobs (job_id, metadata, metadata_revision, revision, timestamp_ms, compacted_to, log_records, counts)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+     VALUES ($1, '{}', 0, 0, 0, 0, 0, '{}')
      ON CONFLICT (job_id) WHERE NOT is_deleted DO NOTHING RETURNING job_no`,
-    [job.row.jobId, ...headValues(job)],
+    [job.row.jobId],
   );
   if (!inserted) throw overtaken(); // by another creator
   job.handle = inserted.job_no;
-}
-
-function headValues({ row, head }: port.JobCommit<number>): readonly unknown[] {
-  const { metadataRevision, ...metadata } = row;
-  const { revision, timestampMs, compactedTo, logRecords, counts } = head;
-  return [
-    JSON.stringify(metadata),
-    metadataRevision,
-    revision,
-    timestampMs,
-    compactedTo,
-    logRecords,
-    JSON.stringify(counts),
-  ];
 }

@@ -1,9 +1,4 @@
-// The tables of the PostgreSQL store, and their creation.
-//
-//   jobs      one row per incarnation: metadata and head, updated with every change; a write locks it
-//   tasks     epoch and lease of a task; `renewed_at` is updated without a change of the job
-//   cells     what the core needs to know about a key, but not its state
-//   changes   the log: the only copy of every state, lease transition and metadata write
+// The tables of the PostgreSQL store, described in SPEC.md, and their creation.
 //
 // The rows of a deleted job stay, with `is_deleted` set, until they are swept: the time that a deletion takes must not
 // depend on the size of the job. Strings are compared by bytes, as everywhere.
@@ -72,16 +67,12 @@ export async function migrate(session: PostgresSession, schema: string): Promise
   await session.run(`CREATE SCHEMA IF NOT EXISTS "${schema}"; SET LOCAL search_path TO "${schema}";
     CREATE TABLE IF NOT EXISTS version (version integer NOT NULL)`);
   const [found] = await session.rows<{ version: number }>('SELECT version FROM version');
-  if (found && found.version > VERSION) throw tooNew(schema, found.version);
+  if (found && found.version > VERSION) {
+    const message = `the tables in schema "${schema}" have version ${found.version}, but this release reads up to ${VERSION}. Upgrade this program.`;
+    const details = { found: found.version, known: VERSION };
+    throw new SynclineError('too-new', message, { details });
+  }
   if (found) return;
   await session.run(TABLES);
   await session.rows('INSERT INTO version VALUES ($1)', [VERSION]);
-}
-
-function tooNew(schema: string, found: number): SynclineError {
-  return new SynclineError(
-    'too-new',
-    `the tables in schema "${schema}" have version ${found}, but this release reads up to ${VERSION}. Upgrade this program.`,
-    { details: { found, known: VERSION } },
-  );
 }

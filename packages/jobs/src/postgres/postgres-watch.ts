@@ -1,10 +1,9 @@
 // A store's listening connection: it receives notifications of commits by other processes, polls each second for missed
 // ones, and reports when the database is unreachable.
 //
-// The process whose connection holds the advisory lock also watches leases and sweeps rows of deleted jobs. If it dies,
-// PostgreSQL frees the lock and another process takes over. Lease expiry is by the database's clock. A process that has
-// just started to watch, was paused, or sees that clock jump gives every lease a full TTL: a pause must not expire
-// leases.
+// The process whose connection holds the advisory lock also watches leases and sweeps rows of deleted jobs. Leases
+// expire by the database's clock. A process that has just started to watch, was paused, or sees that clock jump gives
+// every lease a full TTL: a pause must not expire leases.
 //
 // J18  A lease is lost between ttl and ttl + 1 s after its last renewal.
 import { backoffMs, SynclineError } from '@syncline/kernel';
@@ -29,9 +28,7 @@ export class PostgresWatch {
   readonly #deps: PostgresWatchDeps;
   readonly #schema: string;
   readonly #stop = new AbortController();
-  /** The listening connection. */
   #session: PostgresSession | undefined;
-  /** Whether it holds the lock. */
   #isWatching = false;
   #running: Promise<void> | undefined;
   /** No lease counts as renewed before this time, by the database's clock. Undefined if nothing is watched. */

@@ -1,8 +1,5 @@
-// The calls of syncline.jobs.v1.JobService, with their requests and responses.
-//
-// One object, shared by client and server so that they cannot disagree. Messages have the types that stores use. Fields
-// that a sender may omit are optional, and the receiver knows their defaults.
-
+// The calls of syncline.jobs.v1.JobService, with their requests and responses, shared by client and server so that they
+// cannot disagree. Fields that a sender may omit are optional, and the receiver knows their defaults.
 import * as wire from '@syncline/kernel/wire';
 import type { GrpcFailure } from '@syncline/protocol';
 import type { WriteFields } from '../checks/checked-write.js';
@@ -11,17 +8,7 @@ import type { EncodedPage, EncodedResult, JobProgress } from '../engine/checked-
 import type { JobList, JobPatch, JobQuery, JobSpec, Scope } from '../job.js';
 import type { CreatedJob, Overflow } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
-import {
-  durabilities,
-  jobMessage,
-  leaseActions,
-  leaseMessage,
-  overflows,
-  progressMessage,
-  scope,
-  statusClasses,
-  summaryMessage,
-} from './messages.js';
+import * as messages from './messages.js';
 
 export const SERVICE = 'syncline.jobs.v1.JobService';
 
@@ -59,7 +46,7 @@ export type NumberedAnswer = Readonly<{
 /** `end`: why the server ends the stream. */
 type AnswersMessage = Readonly<{ answers: readonly NumberedAnswer[]; end?: GrpcFailure }>;
 
-const scoped = { jobId: wire.text(1), scope: scope(2) };
+const scoped = { jobId: wire.text(1), scope: messages.scope(2) };
 const failureMessage = wire.message<GrpcFailure>({
   code: wire.uint(1),
   details: wire.text(2),
@@ -76,25 +63,25 @@ export const jobCalls = {
       labels: wire.textMap(4),
     }),
     response: wire.message<CreatedJob>({
-      job: wire.required(1, jobMessage),
+      job: wire.required(1, messages.jobMessage),
       created: wire.bool(2),
     }),
   },
   getJob: {
     name: 'GetJob',
     request: wire.message({ jobId: wire.text(1) }),
-    response: wire.message({ job: wire.required(1, jobMessage) }),
+    response: wire.message({ job: wire.required(1, messages.jobMessage) }),
   },
   listJobs: {
     name: 'ListJobs',
     request: wire.message<JobQuery>({
       prefix: wire.optionalText(1),
-      worst: wire.word(2, statusClasses),
+      worst: wire.word(2, messages.statusClasses),
       afterJobId: wire.optionalText(3),
       limit: wire.optionalUint(4),
     }),
     response: wire.message<JobList>({
-      jobs: wire.list(1, summaryMessage),
+      jobs: wire.list(1, messages.summaryMessage),
       next: wire.optionalText(2),
       damaged: wire.texts(3),
     }),
@@ -110,7 +97,7 @@ export const jobCalls = {
       expectedTags: wire.texts(6),
       incarnation: wire.optionalText(7),
     }),
-    response: wire.message({ applied: wire.bool(1), job: wire.required(2, jobMessage) }),
+    response: wire.message({ applied: wire.bool(1), job: wire.required(2, messages.jobMessage) }),
   },
   markJobDeleted: {
     name: 'MarkJobDeleted',
@@ -122,10 +109,9 @@ export const jobCalls = {
     response: wire.message({
       applied: wire.bool(1),
       revision: wire.uint(2),
-      job: wire.required(3, jobMessage),
+      job: wire.required(3, messages.jobMessage),
     }),
   },
-  /** If `ifRevision` is given, deletes the job only if it is at that revision. */
   deleteJob: {
     name: 'DeleteJob',
     request: wire.message<DeleteRequest>({
@@ -142,14 +128,13 @@ export const jobCalls = {
       jobId: wire.text(1),
       incarnation: wire.text(2),
       taskId: wire.uint(3),
-      action: wire.requiredWord(4, leaseActions),
+      action: wire.requiredWord(4, messages.leaseActions),
       epoch: wire.uint(5),
       ttlMs: wire.uint(6),
       holder: wire.text(7),
     }),
-    response: wire.message({ lease: wire.required(1, leaseMessage) }),
+    response: wire.message({ lease: wire.required(1, messages.leaseMessage) }),
   },
-  /** `state` in the response is a State message. */
   setState: {
     name: 'SetState',
     request: wire.message<WriteFields>({
@@ -164,7 +149,7 @@ export const jobCalls = {
       schemaVersion: wire.uint(9),
       eventId: wire.text(10),
       ifVersion: wire.optionalUint(11),
-      durability: wire.word(12, durabilities),
+      durability: wire.word(12, messages.durabilities),
       progress: wire.optionalDouble(13),
     }),
     response: wire.message<EncodedResult>({
@@ -174,9 +159,8 @@ export const jobCalls = {
     }),
   },
   /**
-   * Many writes over one stream in both directions. Each has a number, which its reply repeats. Writes and replies are
-   * the messages of SetState. Here they stay encoded, so that a malformed one does not affect the others, and because
-   * decoding a reply requires the job id.
+   * Many writes over one stream. Each has a number, which its reply repeats. Writes and replies are the messages of
+   * SetState, still encoded, so that a malformed one does not affect the others.
    */
   setStates: {
     name: 'SetStates',
@@ -210,7 +194,6 @@ export const jobCalls = {
       revision: wire.uint(3),
     }),
   },
-  /** `states` are State messages. */
   listStates: {
     name: 'ListStates',
     request: wire.message({ ...scoped, afterRevision: wire.uint(3), limit: wire.uint(4) }),
@@ -226,9 +209,9 @@ export const jobCalls = {
     name: 'GetProgress',
     request: wire.message(scoped),
     response: wire.message<JobProgress>({
-      job: wire.required(1, jobMessage),
-      progress: wire.required(2, progressMessage),
-      lost: wire.list(3, leaseMessage),
+      job: wire.required(1, messages.jobMessage),
+      progress: wire.required(2, messages.progressMessage),
+      lost: wire.list(3, messages.leaseMessage),
     }),
   },
   /** The response is a stream of frames: see frames.ts. */
@@ -239,7 +222,7 @@ export const jobCalls = {
       after: wire.optionalText(3),
       includeLeases: wire.bool(4),
       includeJob: wire.bool(5),
-      overflow: wire.word(6, overflows),
+      overflow: wire.word(6, messages.overflows),
       bufferEvents: wire.uint(7),
       bufferBytes: wire.uint(8),
     }),

@@ -1,50 +1,33 @@
 // Frames, the messages of a Subscribe stream. Changes are already encoded, when they are committed or read from disk; a
 // frame concatenates them, and subscribers that get the same events at the same time share it. Frames contain no
 // cursors: the reader builds them from the frame's base and the event's revision, marked as a replay until `synced`.
-import {
-  bool,
-  type Message,
-  message,
-  requiredWord,
-  uint,
-  WireReader,
-  WireWriter,
-} from '@syncline/kernel/wire';
+import * as wire from '@syncline/kernel/wire';
 import type { EncodedEvent } from '../engine/changes.js';
 import { formatCursor, type JobEvent } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
-import {
-  gapReasons,
-  histories,
-  jobMessage,
-  leaseMessage,
-  readStoredState,
-  withPayload,
-} from './messages.js';
+import * as messages from './messages.js';
 
 const INCARNATION = 1;
 const EVENTS = 2;
 
-const NUMBERS: Readonly<Record<EncodedEvent['kind'], number>> = {
-  snapshot: 1,
-  synced: 2,
-  change: 3,
-  gap: 4,
-  stale: 5,
-  live: 6,
-  lease: 7,
-  job: 8,
-};
+/** The number of a kind is its position, starting at 1. */
+const KINDS = ['snapshot', 'synced', 'change', 'gap', 'stale', 'live', 'lease', 'job'] as const;
 
+const { uint, bool, requiredWord } = wire;
+const { histories, gapReasons } = messages;
 const MARKERS = {
-  synced: message({ revision: uint(1), resumed: bool(2), history: requiredWord(3, histories) }),
-  gap: message({
+  synced: wire.message({
+    revision: uint(1),
+    resumed: bool(2),
+    history: requiredWord(3, histories),
+  }),
+  gap: wire.message({
     reason: requiredWord(1, gapReasons),
     fromRevision: uint(2),
     toRevision: uint(3),
   }),
-  stale: message({ sinceMs: uint(1), attempt: uint(2) }),
-  live: message({ revision: uint(1) }),
+  stale: wire.message({ sinceMs: uint(1), attempt: uint(2) }),
+  live: wire.message({ revision: uint(1) }),
 } as const;
 
 /** Reads the frames of one stream. It tracks whether the replay is over. */
@@ -59,103 +42,89 @@ export class FrameReader {
 
   /** Throws `invalid-argument` if the bytes are not a frame. Skips events of unknown kinds. */
   read(bytes: Uint8Array): readonly JobEvent[] {
-    const reader = new WireReader('frame of jobs', bytes);
+    const reader = new wire.WireReader('frame of jobs', bytes);
     const events: JobEvent[] = [];
     let base = '';
     for (let field = reader.field(); field !== 0; field = reader.field()) {
       if (field === INCARNATION) base = reader.text();
       else if (field === EVENTS) {
-        const outerEnd = reader.enter();
-        for (let kind = reader.field(); kind !== 0; kind = reader.field()) {
-          const event = this.#event(reader, kind, base);
-          if (event !== undefined) events.push(event);
+        const frameEnd = reader.enter();
+        for (let number = reader.field(); number !== 0; number = reader.field()) {
+          const kind = KINDS[number - 1];
+          if (kind === undefined) {
+            reader.skip();
+            continue;
+          }
+          const eventEnd = reader.enter();
+          events.push(this.#event(reader, kind, base));
+          reader.leave(eventEnd);
         }
-        reader.leave(outerEnd);
+        reader.leave(frameEnd);
       } else reader.skip();
     }
     return events;
   }
 
-  #event(reader: WireReader, kind: number, base: string): JobEvent | undefined {
-    if (kind > NUMBERS.job) {
-      reader.skip();
-      return undefined;
-    }
-    const outerEnd = reader.enter();
-    const event = this.#body(reader, kind, base);
-    reader.leave(outerEnd);
-    if (event.kind === 'synced') this.#isReplaying = false;
-    else if (event.kind === 'gap' && event.reason === 'reset') this.#isReplaying = true;
-    return event;
-  }
-
-  #body(reader: WireReader, kind: number, base: string): JobEvent {
+  #event(reader: wire.WireReader, kind: JobEvent['kind'], base: string): JobEvent {
     const cursorAt = (revision: number) => formatCursor(base, revision, this.#isReplaying);
     switch (kind) {
-      case NUMBERS.snapshot:
-      case NUMBERS.change: {
-        const state = withPayload(readStoredState(reader, this.#jobId), reader);
-        const isReplay = kind === NUMBERS.snapshot;
-        const cursor = formatCursor(base, state.revision, isReplay);
-        return { kind: isReplay ? 'snapshot' : 'change', state, cursor };
+      case 'snapshot':
+      case 'change': {
+        const stored = messages.readStoredState(reader, this.#jobId);
+        const cursor = formatCursor(base, stored.revision, kind === 'snapshot');
+        return { kind, state: messages.withPayload(stored, reader), cursor };
       }
-      case NUMBERS.synced: {
+      case 'synced': {
         const synced = MARKERS.synced.read(reader);
-        return { kind: 'synced', ...synced, cursor: formatCursor(base, synced.revision) };
+        this.#isReplaying = false;
+        return { kind, ...synced, cursor: cursorAt(synced.revision) };
       }
-      case NUMBERS.gap:
-        return { kind: 'gap', ...MARKERS.gap.read(reader) };
-      case NUMBERS.stale:
-        return { kind: 'stale', ...MARKERS.stale.read(reader) };
-      case NUMBERS.live: {
+      case 'gap': {
+        const gap = MARKERS.gap.read(reader);
+        this.#isReplaying ||= gap.reason === 'reset';
+        return { kind, ...gap };
+      }
+      case 'stale':
+        return { kind, ...MARKERS.stale.read(reader) };
+      case 'live': {
         const { revision } = MARKERS.live.read(reader);
-        return { kind: 'live', revision, cursor: cursorAt(revision) };
+        return { kind, revision, cursor: cursorAt(revision) };
       }
-      case NUMBERS.lease: {
-        const lease = leaseMessage.read(reader);
-        return { kind: 'lease', lease, cursor: cursorAt(lease.revision) };
+      case 'lease': {
+        const lease = messages.leaseMessage.read(reader);
+        return { kind, lease, cursor: cursorAt(lease.revision) };
       }
-      default: {
-        const job = jobMessage.read(reader);
-        return { kind: 'job', job, cursor: cursorAt(job.revision) };
+      case 'job': {
+        const job = messages.jobMessage.read(reader);
+        return { kind, job, cursor: cursorAt(job.revision) };
       }
     }
   }
 }
 
-const writer = new WireWriter();
-
-export function* framesOf(events: readonly EncodedEvent[]): Generator<Uint8Array> {
-  let at = 0;
-  while (at < events.length) {
-    const { bytes, end } = frameFrom(events, at);
-    yield bytes;
-    at = end;
-  }
-}
+const writer = new wire.WireWriter();
 
 /** All events of a frame have the same base, from which the client builds their cursors. */
-function frameFrom(
-  events: readonly EncodedEvent[],
-  start: number,
-): { readonly bytes: Uint8Array; readonly end: number } {
+export function* framesOf(events: readonly EncodedEvent[]): Generator<Uint8Array> {
   const { frameEventsMax, frameBytesMax } = jobsLimits;
-  const first = events[start];
-  // A gap at the start has no base. It tells the client that a new one follows.
-  const base = first && baseOf(first);
-  writer.clear();
-  writer.text(INCARNATION, base ?? '');
-  let end = start;
-  for (; end < events.length && end - start < frameEventsMax.value; end += 1) {
-    const event = events[end];
-    if (event === undefined || (baseOf(event) ?? base) !== base) break;
-    const before = writer.length;
-    writeEvent(event);
-    if (writer.length <= frameBytesMax.value || end === start) continue;
-    writer.cut(before);
-    break;
+  for (let at = 0; at < events.length; ) {
+    const start = at;
+    const first = events[start];
+    // A gap at the start has no base. It tells the client that a new one follows.
+    const base = first && baseOf(first);
+    writer.clear();
+    writer.text(INCARNATION, base ?? '');
+    for (; at < events.length && at - start < frameEventsMax.value; at += 1) {
+      const event = events[at];
+      if (event === undefined || (baseOf(event) ?? base) !== base) break;
+      const before = writer.length;
+      writeEvent(event);
+      if (writer.length <= frameBytesMax.value || at === start) continue;
+      writer.cut(before);
+      break;
+    }
+    yield writer.copy();
   }
-  return { bytes: writer.copy(), end };
 }
 
 /** The base of the event's cursor; undefined if it has none. */
@@ -165,14 +134,14 @@ function baseOf(event: EncodedEvent): string | undefined {
 }
 
 function writeEvent(event: EncodedEvent): void {
-  const number = NUMBERS[event.kind];
+  const number = KINDS.indexOf(event.kind) + 1;
   const outer = writer.begin(EVENTS);
   if ('change' in event) {
     writer.message(number, event.change.stored.bytes);
   } else {
     const inner = writer.begin(number);
     // Each kind has the fields of its own message.
-    (MARKERS[event.kind] as Message<typeof event>).write(writer, event);
+    (MARKERS[event.kind] as wire.Message<typeof event>).write(writer, event);
     writer.end(inner);
   }
   writer.end(outer);

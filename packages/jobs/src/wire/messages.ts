@@ -32,8 +32,8 @@ export const statusClasses: readonly StatusClass[] = [
   'failed',
 ];
 
-// The State message. It has hand-written code, because it runs for every event of every subscription. The message does
-// not contain the job id, which the reader knows. The payload stays JSON text until it is delivered to user code.
+// The State message has hand-written code, because it runs for every event of every subscription. It does not contain
+// the job id, which the reader knows. The payload stays JSON text until it is delivered to user code.
 
 /** A state as stores keep it. Its payload is JSON text, checked when it entered the process. */
 export type StoredState = Omit<State, 'payload' | 'payloadIssues' | 'rawPayload' | 'statusName'> &
@@ -112,11 +112,6 @@ export function withPayload(stored: StoredState, reader?: wire.WireReader): Stat
     throw new TypeError('a stored payload is not a JSON object');
   }
   return { ...state, payload };
-}
-
-export function withPayloadJson(state: State): StoredState {
-  const { payload, payloadIssues: _, rawPayload: __, statusName: ___, ...stored } = state;
-  return payload === undefined ? stored : { ...stored, payloadJson: JSON.stringify(payload) };
 }
 
 /** Undefined if it is not a JSON object. */

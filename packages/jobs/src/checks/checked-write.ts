@@ -4,7 +4,7 @@ import { hash } from 'node:crypto';
 import { type Durability, SynclineError } from '@syncline/kernel';
 import type { JsonObject, SchemaIssue } from '../job.js';
 import type { StateWrite } from '../job-store.js';
-import { jobsLimits } from '../limits.js';
+import { limitValues } from '../limits.js';
 import { parsePayload } from '../wire/messages.js';
 import {
   checkCount,
@@ -173,7 +173,7 @@ function checkJson(payload: object): void {
   /** The objects on the path to the current one, and the member names that lead there. */
   const open = new Set<object>();
   const path: PropertyKey[] = [];
-  const { value: depthMax } = jobsLimits.payloadDepthMax;
+  const { payloadDepthMax: depthMax } = limitValues;
   let bytes = 0;
 
   const count = (more: number): void => {
@@ -216,7 +216,7 @@ function checkJson(payload: object): void {
 }
 
 function refuseTooLarge(bytes: number): void {
-  const { value: bytesMax } = jobsLimits.payloadBytesMax;
+  const { payloadBytesMax: bytesMax } = limitValues;
   if (bytes <= bytesMax) return;
   const message = `the payload has ${bytes} bytes or more as JSON; at most ${bytesMax} are allowed. Store it elsewhere and keep a reference here.`;
   throw limitExceeded('payloadBytesMax', message);

@@ -12,7 +12,7 @@ import {
   STATUS_CLASSES,
 } from '../job.js';
 import type { StoreSubscribeOptions } from '../job-store.js';
-import { type JobsLimitName, jobsLimits } from '../limits.js';
+import { type JobsLimitName, limitValues } from '../limits.js';
 import {
   anyValue,
   type Checks,
@@ -26,6 +26,8 @@ import {
   checkPageLimit,
   checkTag,
   checkTaskId,
+  checkText,
+  checkThat,
   checkTtlMs,
   integer,
   limitExceeded,
@@ -49,12 +51,11 @@ const PATCH: Checks<JobPatch> = {
 
 export type CheckedJobQuery = Omit<JobQuery, 'limit'> & Readonly<{ limit: number }>;
 
-const JOBS_MAX = jobsLimits.listJobsMax.value;
 const QUERY: Checks<CheckedJobQuery> = {
   prefix: optional(checkText),
   worst: optional(oneOf(...STATUS_CLASSES)),
   afterJobId: optional(checkJobId),
-  limit: (value = JOBS_MAX) => checkPageLimit(value, JOBS_MAX),
+  limit: (value = limitValues.listJobsMax) => checkPageLimit(value, limitValues.listJobsMax),
 };
 const LEASE: Checks<LeaseRequest> = {
   jobId: checkJobId,
@@ -82,11 +83,16 @@ export type CheckedSubscribeOptions = StoreSubscribeOptions &
   Readonly<Required<Pick<StoreSubscribeOptions, 'include' | 'overflow'>>> &
   Readonly<{ buffer: Readonly<{ maxEvents: number; maxBytes: number }> }>;
 
-const { bufferEventsMin, bufferEventsMax, bufferBytesMin, bufferBytesMax } = jobsLimits;
+const { bufferEventsMin, bufferEventsMax, bufferBytesMin, bufferBytesMax } = limitValues;
 const checkBuffer = members<CheckedSubscribeOptions['buffer']>({
-  maxEvents: orDefault(integer('maxEvents', bufferEventsMin.value, bufferEventsMax.value), 256),
-  maxBytes: orDefault(integer('maxBytes', bufferBytesMin.value, bufferBytesMax.value), 1 << 20),
+  maxEvents: orDefault(integer('maxEvents', bufferEventsMin, bufferEventsMax), 256),
+  maxBytes: orDefault(integer('maxBytes', bufferBytesMin, bufferBytesMax), 1 << 20),
 });
+const checkInclude = checkThat<CheckedSubscribeOptions['include']>(
+  (value) => Array.isArray(value) && value.every((kind) => kind === 'lease' || kind === 'job'),
+  "a list of 'lease' and 'job'",
+  'include',
+);
 
 export function checkSubscribeOptions(
   options: StoreSubscribeOptions,
@@ -102,21 +108,10 @@ export function checkSubscribeOptions(
   });
 }
 
-function checkInclude(value: unknown): readonly ('lease' | 'job')[] {
-  const isGood = Array.isArray(value) && value.every((kind) => kind === 'lease' || kind === 'job');
-  refuseUnless(isGood, 'include', { value, wanted: "a list of 'lease' and 'job'" });
-  return value as readonly ('lease' | 'job')[];
-}
-
-function checkText(value: unknown, field = 'the value'): string {
-  refuseUnless(typeof value === 'string', field, { value, wanted: 'a string' });
-  return value;
-}
-
 /** Sorted by bytes, without duplicates. */
 function checkExpectedTags(value: unknown): readonly string[] {
   refuseUnless(Array.isArray(value), 'expectedTags', { value, wanted: 'a list of tags' });
-  const { value: tagsMax } = jobsLimits.tagsPerJobMax;
+  const { tagsPerJobMax: tagsMax } = limitValues;
   const tags = new Set<string>();
   for (const tag of value) {
     tags.add(checkTag(tag, 'expectedTags'));
@@ -127,27 +122,24 @@ function checkExpectedTags(value: unknown): readonly string[] {
 }
 
 export function checkLabels(value: unknown): Labels {
-  const { value: labelsMax } = jobsLimits.labelsMax;
+  const { labelsMax } = limitValues;
   const entries: readonly [string, unknown][] = Object.entries(checkObject(value, 'labels'));
-  if (entries.length > labelsMax) {
-    const message = `${entries.length} labels; at most ${labelsMax} are allowed`;
-    throw limitExceeded('labelsMax', message);
-  }
+  if (entries.length > labelsMax)
+    throw limitExceeded('labelsMax', `${entries.length} labels; at most ${labelsMax} are allowed`);
   const labels = entries.map(([name, text]) => {
     refuseUnless(name !== '', 'labels', { value: name, wanted: 'a name' });
-    const label = [
+    return [
       withinBytes(name, 'a label name', 'labelNameBytesMax'),
       withinBytes(checkText(text, 'labels'), 'a label value', 'labelValueBytesMax'),
     ];
-    return label as [string, string];
   });
-  return Object.fromEntries(labels);
+  return Object.fromEntries(labels) as Labels;
 }
 
 /** Replaces lone surrogates with U+FFFD, as encoding for the wire would. */
 function withinBytes(text: string, what: string, limit: JobsLimitName): string {
   const bytes = Buffer.from(text);
-  const { value: bytesMax } = jobsLimits[limit];
+  const bytesMax = limitValues[limit];
   if (bytes.length <= bytesMax) return bytes.toString();
   throw limitExceeded(limit, `${what} has more than ${bytesMax} bytes, which is the limit`);
 }

@@ -1,7 +1,5 @@
-// What every store keeps, in whatever format: one row per job, task and cell, and a log of changes.
-//
-// The core works on rows (rows in, rows out) and does no I/O. A store reads the rows in one atomic step, passes them in
-// with the time, and stores the result in one atomic step.
+// What every store keeps, in whatever format: one row per job, task and cell, and a log of changes. The core takes rows
+// and the time, and returns rows; a store reads them in one atomic step and stores the result in another.
 import { assert } from '@syncline/kernel';
 import type { JobInfo, State, TaskLease } from '../job.js';
 import type { StoredState } from '../wire/messages.js';
@@ -50,8 +48,6 @@ export type JobChange<S = State> =
   | Readonly<{ kind: 'lease'; revision: number; timestampMs: number; lease: TaskLease }>
   | Readonly<{ kind: 'job'; revision: number; timestampMs: number; job: JobInfo }>;
 
-// Rows as callers see them.
-
 export function jobInfoOf(row: JobRow, head: Pick<HeadRow, 'revision' | 'timestampMs'>): JobInfo {
   const { metadataRevision: _, ...metadata } = row;
   return { ...metadata, revision: head.revision, changedAtMs: head.timestampMs };
@@ -63,12 +59,10 @@ export function leaseOf(row: TaskRow, nowMs: number): TaskLease {
   return { ...row, expiresAtMs: expires ? Math.floor(nowMs) + row.ttlMs : 0 };
 }
 
-// The shape of the core's decisions.
-//
-// A decision is a value; a refusal is thrown. On `apply` the store writes the rows in one atomic step, then publishes
-// the changes; otherwise it writes nothing.
-
-/** Part of every applied decision. `changes` are in order of revision; the last one has `head.revision`. */
+/**
+ * Part of every decision to change something; a refusal is thrown. `changes` are in order of revision; the last one has
+ * `head.revision`.
+ */
 export type Applied = Readonly<{
   kind: 'apply';
   head: HeadRow;
@@ -83,11 +77,7 @@ export interface WrittenTags {
   has(tag: string): boolean;
 }
 
-// The next change of a job: the next revision, and a timestamp that never goes back.
-//
-// J1   Revisions rise by exactly one.
-// J19  If the clock steps back, the timestamp stays the same until the clock has caught up.
-
+/** J1: revisions rise by exactly one. J19: the timestamp never goes back, even if the clock does. */
 export function nextChange(head: HeadRow, nowMs: number): HeadRow {
   assert(head.revision < Number.MAX_SAFE_INTEGER, 'J1: revisions stay below 2^53');
   return {

@@ -9,9 +9,10 @@
 // The repair reads the whole log once. This is only needed if there were buffered writes and the store was not closed.
 import { type Storage, StorageBatch } from '@syncline/kernel';
 import { encode } from '@syncline/kernel/wire';
+import { hasCode } from '../core/refusals.js';
 import { countRows } from '../engine/job-mirror.js';
 import type { JobHead, StoreStart } from '../engine/store-adapter.js';
-import { isCorrupt, loadRows, readRows } from './load-rows.js';
+import { loadRows, readRows } from './load-rows.js';
 import * as rows from './rows.js';
 
 export interface EmbeddedStart extends Omit<StoreStart, 'generation'> {
@@ -82,7 +83,7 @@ function readHead(storage: Storage, jobNo: number): JobHead | 'damaged' | undefi
     const bytes = storage.get(key);
     return bytes && rows.decodeRow(rows.headRow, key, bytes);
   } catch (thrown) {
-    if (isCorrupt(thrown)) return 'damaged';
+    if (hasCode(thrown, 'corrupt')) return 'damaged';
     throw thrown;
   }
 }
@@ -95,7 +96,7 @@ async function repair(storage: Storage, row: rows.StoreRow, jobs: KnownJobs): Pr
   );
   for (const { jobId } of jobs.values()) {
     const job = await loadRows(storage, jobId).catch((thrown: unknown) => {
-      if (!isCorrupt(thrown)) throw thrown;
+      if (!hasCode(thrown, 'corrupt')) throw thrown;
     });
     if (!job) continue;
     const { jobNo } = job.handle;

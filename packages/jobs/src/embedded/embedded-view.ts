@@ -4,24 +4,23 @@
 // the key's row has its revision. For most records this is known from memory; where memory has changed since the
 // snapshot was taken, the row is read from the snapshot.
 import { type Clock, type StorageSnapshot, SynclineError } from '@syncline/kernel';
+import { hasCode } from '../core/refusals.js';
 import type { ChangeSubject, JobFilter, StoredChange } from '../engine/changes.js';
 import { matchesFilter } from '../engine/changes.js';
 import type { MirroredJob, StoreView } from '../engine/store-adapter.js';
 import { jobsLimits } from '../limits.js';
-import { type EmbeddedHandle, isCorrupt, readBatches, tagNoOf } from './load-rows.js';
+import { type EmbeddedHandle, readBatches, tagNoOf } from './load-rows.js';
 import * as rows from './rows.js';
-
-export interface EmbeddedViewDeps {
-  readonly job: MirroredJob<EmbeddedHandle>;
-  readonly filter: JobFilter;
-  /** Taken while memory and storage were in sync. */
-  readonly snapshot: StorageSnapshot;
-  readonly clock: Pick<Clock, 'defer'>;
-}
 
 type Pages = AsyncGenerator<readonly StoredChange[]>;
 
-export function embeddedView({ job, filter, snapshot, clock }: EmbeddedViewDeps): StoreView {
+/** The snapshot must be taken while memory and storage are in sync. */
+export function embeddedView(
+  job: MirroredJob<EmbeddedHandle>,
+  filter: JobFilter,
+  snapshot: StorageSnapshot,
+  clock: Pick<Clock, 'defer'>,
+): StoreView {
   const { revision: last, compactedTo } = job.head;
   const { metadataRevision } = job.row;
   const { jobNo } = job.handle;
@@ -126,7 +125,7 @@ function intactRecord(key: Uint8Array, value: Uint8Array): StoredChange | Syncli
   try {
     return rows.decodeRecord(key, value);
   } catch (thrown) {
-    if (isCorrupt(thrown)) return thrown;
+    if (hasCode(thrown, 'corrupt')) return thrown;
     throw thrown;
   }
 }

@@ -2,8 +2,9 @@
 //
 // A job does not change while it is not loaded, so consecutive reads are consistent.
 import { type Storage, type StorageReads, SynclineError } from '@syncline/kernel';
+import { hasCode } from '../core/refusals.js';
 import type { TaskRow } from '../core/rows.js';
-import type { CellPlace, DamagedRows, JobRows } from '../engine/store-adapter.js';
+import type { CellPlace, DamagedRow, JobRows } from '../engine/store-adapter.js';
 import * as rows from './rows.js';
 
 export interface RowVisitor {
@@ -23,7 +24,7 @@ export async function readRows(
         if (value instanceof SynclineError) throw value;
         visitor.row(key, value);
       } catch (thrown) {
-        if (!isCorrupt(thrown)) throw thrown;
+        if (!hasCode(thrown, 'corrupt')) throw thrown;
         visitor.damaged(key, thrown);
       }
     }
@@ -47,17 +48,13 @@ export async function* readBatches(
       }
       return;
     } catch (thrown) {
-      const key = isCorrupt(thrown) && damagedKeyOf(thrown);
+      const key = hasCode(thrown, 'corrupt') && damagedKeyOf(thrown);
       if (!key) throw thrown;
       yield* reads.range({ from: next, to: key }).batches();
       yield [{ key, value: thrown }];
       next = keyBehind(key);
     }
   }
-}
-
-export function isCorrupt(thrown: unknown): thrown is SynclineError {
-  return thrown instanceof SynclineError && thrown.code === 'corrupt';
 }
 
 function damagedKeyOf({ details: { keyHex } }: SynclineError): Uint8Array | undefined {
@@ -99,8 +96,7 @@ export async function loadRows(
   const tags: EmbeddedHandle['tags'] = [];
   const tasks: TaskRow[] = [];
   const cells: CellPlace[] = [];
-  const damagedTasks: DamagedRows['tasks'][number][] = [];
-  const damagedCells: DamagedRows['cells'][number][] = [];
+  const damage: DamagedRow[] = [];
   const setTag = (tagKey: Uint8Array, tag: string | undefined) => {
     tags[rows.tagNoOfKey(tagKey)] = tag;
   };
@@ -110,8 +106,9 @@ export async function loadRows(
   });
   await readRows(storage, rows.jobRange(rows.KeyKind.task, jobNo), {
     row: (taskKey, value) => void tasks.push(rows.decodeRow(rows.taskRow, taskKey, value)),
-    damaged: (taskKey, error) =>
-      void damagedTasks.push({ taskId: rows.taskIdOfKey(taskKey), error }),
+    damaged: (taskKey, error) => {
+      damage.push({ kind: 'lease', taskId: rows.taskIdOfKey(taskKey), tag: '', error });
+    },
   });
   await readRows(storage, rows.jobRange(rows.KeyKind.cell, jobNo), {
     row: (cellKey, value) => {
@@ -123,9 +120,8 @@ export async function loadRows(
     },
     damaged: (cellKey, error) => {
       const { tagNo, taskId } = rows.cellOfKey(cellKey);
-      damagedCells.push({ taskId, tag: tags[tagNo], error });
+      damage.push({ kind: 'state', taskId, tag: tags[tagNo], error });
     },
   });
-  const damage = { cells: damagedCells, tasks: damagedTasks };
   return { row, head, tasks, cells, handle: { jobNo, tags }, damage };
 }

@@ -1,17 +1,7 @@
-// Storage layout of the embedded store: the keys, by first byte, and the encoding of the rows.
+// Storage layout of the embedded store: the keys, by first byte, and the encoding of the rows. SPEC.md describes both.
 //
-//   n jobId                       a job's metadata and number
-//   x jobNo                       a deleted job whose rows are still being removed
-//   h jobNo                       a job's head, updated with every change
-//   g jobNo tagNo(u16)            a tag's name; numbering tags makes all cells of a tag one key range
-//   k jobNo tagNo(u16) taskId(u32)   a cell: version, status, the revision of its record in the log
-//   t jobNo taskId(u32)           a task: epoch and lease
-//   l jobNo revision(u64)         the log: one change in full
-//   s                             the store: the next job number, the generation of its cursors
-//   u                             there may be buffered writes that would be lost in a power failure
-//
-// Integers are big endian, so keys sort numerically. A jobNo is a u64 that is never reused. Rows are internal protobuf
-// messages or log records. The storage keeps a checksum over key and value, so rows have none.
+// Integers are big endian, so keys sort numerically. Rows are internal protobuf messages or log records. The storage
+// keeps a checksum over key and value, so rows have none.
 import { SynclineError } from '@syncline/kernel';
 import {
   decode,
@@ -35,15 +25,15 @@ import type { JobHead } from '../engine/store-adapter.js';
 import { leaseStates } from '../wire/messages.js';
 
 export const KeyKind = {
-  job: 0x6e,
-  deleted: 0x78,
-  head: 0x68,
-  tag: 0x67,
-  cell: 0x6b,
-  task: 0x74,
-  log: 0x6c,
-  store: 0x73,
-  buffered: 0x75,
+  job: 0x6e, // n jobId
+  deleted: 0x78, // x jobNo
+  head: 0x68, // h jobNo
+  tag: 0x67, // g jobNo tagNo(u16)
+  cell: 0x6b, // k jobNo tagNo(u16) taskId(u32)
+  task: 0x74, // t jobNo taskId(u32)
+  log: 0x6c, // l jobNo revision(u64)
+  store: 0x73, // s
+  buffered: 0x75, // u
 } as const;
 
 type JobKeyKind = (typeof KeyKind)['head' | 'tag' | 'cell' | 'task' | 'log' | 'deleted'];
@@ -326,10 +316,6 @@ function unlessMalformed<T>(key: Uint8Array, read: () => T): T {
 
 export function corruptRow(key: Uint8Array): SynclineError {
   const keyHex = Buffer.from(key).toString('hex');
-  return new SynclineError(
-    'corrupt',
-    `the row 0x${keyHex} of the job store is damaged or missing. The disk probably lost it. ` +
-      'Restore the data directory from a backup, or delete the job.',
-    { details: { keyHex } },
-  );
+  const message = `the row 0x${keyHex} of the job store is damaged or missing. The disk probably lost it. Restore the data directory from a backup, or delete the job.`;
+  return new SynclineError('corrupt', message, { details: { keyHex } });
 }

@@ -1,6 +1,5 @@
 // A job store in front of an engine: one over an adapter, Firestore, or a remote server. It checks input, once, and
-// returns states as objects; the engine works with encoded states. A server in front of a local store uses those
-// directly.
+// returns states as objects; the engine works with encoded states, which a server sends as they are.
 import { SynclineError } from '@syncline/kernel';
 import { type CheckedWrite, checkStateWrite } from '../checks/checked-write.js';
 import {
@@ -40,7 +39,6 @@ export interface JobProgress {
   readonly lost: readonly TaskLease[];
 }
 
-/** `states` are State messages. */
 export type EncodedPage = Omit<StatePage, 'states'> & Readonly<{ states: readonly Uint8Array[] }>;
 
 export type EncodedResult = Readonly<{
@@ -188,7 +186,6 @@ export abstract class CheckedJobStore<Engine extends StoreEngine> implements Job
   }
 }
 
-/** An engine in this process. */
 export interface LocalEngine extends StoreEngine {
   openSubscription(
     jobId: string,
@@ -198,7 +195,7 @@ export interface LocalEngine extends StoreEngine {
   status(): object;
 }
 
-/** A store that is not remote. The `…Encoded` methods return encoded states, for a server to send as they are. */
+/** A store that is not remote. The `…Encoded` methods are for a server. */
 export class LocalJobStore<Engine extends LocalEngine> extends CheckedJobStore<Engine> {
   async setEncoded(write: CheckedWrite): Promise<EncodedResult> {
     return timedWrite(this.deps, () => {
@@ -246,9 +243,8 @@ type Open = (signal: AbortSignal) => Promise<OpenedSubscription> | OpenedSubscri
 type Options = Pick<StoreSubscribeOptions, 'after' | 'signal'>;
 
 /**
- * The subscription that a store returns. It is opened on the first pull, so `subscribe` need not wait and errors are
- * thrown to the reader. Events are converted on delivery, not when they are buffered. `open` is called once; its signal
- * fires if the subscription ends before it is open. The opened subscription watches the signal of the options itself.
+ * Opened on the first pull, so that `subscribe` need not wait and errors are thrown to the reader. The signal of `open`
+ * fires if the subscription ends before it is open; later, the opened one watches the signal of the options itself.
  */
 export class StoreSubscription<E> implements JobSubscription<E> {
   readonly #open: Open;
@@ -269,12 +265,11 @@ export class StoreSubscription<E> implements JobSubscription<E> {
   }
 
   batches(max?: number): AsyncIterableIterator<readonly E[]> {
-    const convert = (batch: readonly EncodedEvent[]) => batch.map(this.#convert);
-    return this.#iterate(({ events }) => events.batches(max), convert);
+    return this.#iterate(max, (batch) => batch.map(this.#convert));
   }
 
   [Symbol.asyncIterator](): AsyncIterableIterator<E> {
-    return this.#iterate(({ events }) => events[Symbol.asyncIterator](), this.#convert);
+    return this.#iterate(1, ([event]) => this.#convert(event as EncodedEvent));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -282,19 +277,20 @@ export class StoreSubscription<E> implements JobSubscription<E> {
     this.#opened?.events.close();
   }
 
-  #iterate<T, R>(
-    iterate: (opened: OpenedSubscription) => AsyncIterator<T>,
-    convert: (value: T) => R,
-  ): AsyncIterableIterator<R> {
+  /** Not a generator: its `return` would wait for a `next` that waits for an event. */
+  #iterate<T>(
+    max: number | undefined,
+    convert: (batch: readonly EncodedEvent[]) => T,
+  ): AsyncIterableIterator<T> {
     const ended = { done: true, value: undefined } as const;
-    let iterator: AsyncIterator<T> | undefined;
-    const outer: AsyncIterableIterator<R> = {
+    let iterator: AsyncIterator<readonly EncodedEvent[]> | undefined;
+    const outer: AsyncIterableIterator<T> = {
       next: async () => {
         if (iterator === undefined) {
           this.#opening ??= this.#openNow();
           const opened = await this.#opening;
           if (!opened) return ended;
-          iterator ??= iterate(opened);
+          iterator ??= opened.events.batches(max);
         }
         const result = await iterator.next();
         return result.done ? ended : { done: false, value: convert(result.value) };

@@ -1,13 +1,10 @@
-// All cells of a job in memory: status, progress and the revision of the latest change, by tag and task. It computes
-// the aggregates of the four scopes, and knows which change is the latest of a key.
+// All cells of a job in memory, by tag and task, and the aggregates of the four scopes.
 //
 // Cells are stored in blocks of 256 consecutive tasks, allocated when one of them first writes. A block remembers its
 // lowest and its worst cell, and searches for one again only after that cell itself was written. So a write costs next
 // to nothing, and an aggregate little more than a visit to each block.
 //
-// Ties go to the lowest task, then to the lowest tag by bytes, so that all stores give the same result.
-//
-// J12  The aggregates equal the naive fold at every revision.
+// J12  The aggregates equal the naive fold at every revision. Ties go to the lowest task, then to the lowest tag.
 import { assert } from '@syncline/kernel';
 import type { JobInfo, Progress, Scope, State } from '../job.js';
 import { compareTags, defaultState, JobStatus, severityOf, statusClass } from '../job.js';
@@ -158,7 +155,6 @@ export class JobCells {
     this.setExpectedTags(expectedTags);
   }
 
-  /** Number of tags that were written. */
   get size(): number {
     return [...this.#tags.keys()].filter((tag) => this.has(tag)).length;
   }
@@ -191,7 +187,6 @@ export class JobCells {
     return this.#tagsOfTask[taskId] !== 0;
   }
 
-  /** The written cells of a scope, in no particular order. */
   *written({ taskId, tag }: Scope): Generator<Required<Scope>> {
     for (const cells of this.#tags.values()) {
       if (tag !== undefined && tag !== cells.tag) continue;

@@ -1,9 +1,8 @@
-// A job in memory: its latest committed rows, without the log of changes. It is updated only after a commit has
-// resolved, so readers never see anything that may still be lost.
+// A job in memory: its latest committed rows. It is updated only after a commit has resolved, so readers never see
+// anything that may still be lost.
 //
-// A damaged row must affect only its own key: the rest of the job stays usable. A cell with a damaged row is not "not
-// started" but unknown, so reading it, or an aggregate that includes it, throws. A task with a damaged row cannot be
-// claimed, since its epoch could be reused. If rows are missing, it is unknown which ones, so the whole job is unreadable.
+// A damaged row affects only its own key: reading that cell, or an aggregate that includes it, throws, and its task
+// cannot be claimed, since the epoch could be reused. If rows are missing, no one knows which: the job is unreadable.
 import { SynclineError } from '@syncline/kernel';
 import type { JobRow, TaskRow } from '../core/rows.js';
 import type { Scope } from '../job.js';
@@ -12,7 +11,7 @@ import type { ChangeKind, ChangeSubject, JobFilter } from './changes.js';
 import { decodeJob, decodeLease, decodeStoredState } from './changes.js';
 import { JobCells } from './job-cells.js';
 import { type RetentionLimits, RetentionMarks } from './retention-marks.js';
-import type { DamagedRows, JobHead, JobRows, MirroredJob, Since } from './store-adapter.js';
+import type { DamagedRow, JobHead, JobRows, MirroredJob, Since } from './store-adapter.js';
 
 const JOB_BYTES = 4_096;
 const TASK_BYTES = 250;
@@ -26,12 +25,10 @@ export class JobMirror implements MirroredJob {
   readonly retention: RetentionMarks;
   /** Shared stores: a planned read of what other processes have committed. */
   catchingUp: { revision: number; done: Promise<void> } | undefined;
-  /** Number of calls and commits that need the job to stay in memory. */
-  pins = 0;
   countedBytes = 0;
   isCompacting = false;
   isDeleted = false;
-  #damage: DamagedRows | undefined;
+  #damage: readonly DamagedRow[] = [];
   #missingRows: SynclineError | undefined;
 
   constructor(rows: JobRows, retention: RetentionLimits) {
@@ -57,9 +54,8 @@ export class JobMirror implements MirroredJob {
     const { cells, counts } = countRows({ ...rows, tasks: this.tasks.values() });
     this.cells = cells;
     this.retention.note(rows.head.revision, rows.head.timestampMs, 0);
-    this.#damage = rows.damage;
-    const hasDamage = rows.damage && rows.damage.cells.length + rows.damage.tasks.length > 0;
-    this.#missingRows = hasDamage ? undefined : missingRows(rows, counts);
+    this.#damage = rows.damage ?? [];
+    this.#missingRows = this.#damage.length > 0 ? undefined : missingRows(rows, counts);
   }
 
   setTask(task: TaskRow): void {
@@ -132,19 +128,21 @@ export class JobMirror implements MirroredJob {
 
   /** Throws `corrupt` if a cell of the scope cannot be read. */
   checkCells(scope: Scope): void {
-    this.checkWhole();
-    for (const { taskId, tag, error } of this.#damage?.cells ?? []) {
-      const isTask = scope.taskId === undefined || scope.taskId === taskId;
-      if (isTask && (scope.tag === undefined || tag === undefined || scope.tag === tag))
-        throw error;
-    }
+    this.#check('state', scope);
   }
 
   /** Throws `corrupt` if the row of the task cannot be read; if `taskId` is undefined, that of any task. */
   checkTask(taskId: number | undefined): void {
+    this.#check('lease', { taskId });
+  }
+
+  #check(kind: DamagedRow['kind'], scope: { taskId?: number | undefined; tag?: string }): void {
     this.checkWhole();
-    for (const damaged of this.#damage?.tasks ?? [])
-      if (taskId === undefined || taskId === damaged.taskId) throw damaged.error;
+    for (const { taskId, tag = scope.tag, ...damaged } of this.#damage) {
+      const isTask = scope.taskId === undefined || scope.taskId === taskId;
+      const isTag = scope.tag === undefined || scope.tag === tag;
+      if (damaged.kind === kind && isTask && isTag) throw damaged.error;
+    }
   }
 }
 

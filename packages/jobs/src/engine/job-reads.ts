@@ -24,8 +24,6 @@ import type { CellRef, StoreView } from './store-adapter.js';
 import { ViewSlots } from './view-slots.js';
 
 type Signal = AbortSignal | undefined;
-/** State messages by revision. */
-type States = ReadonlyMap<number, Uint8Array | undefined>;
 
 export interface JobReadsDeps extends EngineParts {
   begin(signal: Signal): void;
@@ -62,15 +60,14 @@ export class JobReads implements StoreReads {
     return this.#read(jobId, signal, async (job) => job && jobInfoOf(job.row, job.head));
   }
 
-  /** The State message of a cell; undefined if it was never written. */
   getState(jobId: string, { taskId, tag }: Required<Scope>, signal: Signal) {
     return this.ofJob(jobId, signal, async (job) => {
       checkTaskId(taskId, job.row.numTasks);
-      return this.#fromStates(job, () => {
+      const { states } = await this.#withStates(job, () => {
         const revision = job.latestRevision('state', taskId, tag);
-        const cells = revision === 0 ? [] : [{ taskId, tag, revision }];
-        return { cells, answer: (states) => states.get(revision) };
+        return { cells: revision === 0 ? [] : [{ taskId, tag, revision }] };
       });
+      return states.get(cellName(taskId, tag));
     });
   }
 
@@ -78,20 +75,16 @@ export class JobReads implements StoreReads {
     return this.ofJob(jobId, signal, async (job) => {
       const scope = checkScope(asked, job.row.numTasks);
       job.checkCells(scope);
-      return this.#fromStates(job, () => {
-        const summary = job.cells.summary(scope);
-        const places = namedCells(job, [summary, ...summary.tags]);
-        const info = jobInfoOf(job.row, job.head);
-        const lost = lostOf(job);
-        const answer = (states: States): JobProgress => {
-          const stateOf = ({ taskId, tag }: Cell): StoredState => {
-            const bytes = states.get(places.get(cellName(taskId, tag))?.revision ?? 0);
-            return bytes ? decodeStoredState(bytes, jobId) : defaultState(jobId, taskId, tag);
-          };
-          return { job: info, progress: progressOf(info.revision, summary, stateOf), lost };
-        };
-        return { cells: [...places.values()], answer };
+      const { summary, info, lost, states } = await this.#withStates(job, () => {
+        const found = job.cells.summary(scope);
+        const cells = namedCells(job, [found, ...found.tags]);
+        return { cells, summary: found, info: jobInfoOf(job.row, job.head), lost: lostOf(job) };
       });
+      const stateOf = ({ taskId, tag }: Cell): StoredState => {
+        const bytes = states.get(cellName(taskId, tag));
+        return bytes ? decodeStoredState(bytes, jobId) : defaultState(jobId, taskId, tag);
+      };
+      return { job: info, progress: progressOf(info.revision, summary, stateOf), lost };
     });
   }
 
@@ -120,10 +113,7 @@ export class JobReads implements StoreReads {
     return jobListOf(query, pages());
   }
 
-  /**
-   * Waits for a slot, until the store can be read, and until memory and store are in sync. The job stays in memory
-   * while the view is open. Subscribers also wait while a shared store is unreachable.
-   */
+  /** The job stays in memory while the view is open. Subscribers also wait while a shared store is unreachable. */
   async view(
     { jobId, incarnation }: Pick<JobInfo, 'jobId' | 'incarnation'>,
     filter: JobFilter,
@@ -132,15 +122,15 @@ export class JobReads implements StoreReads {
   ): Promise<JobFeedView> {
     const { jobs } = this.#deps;
     const slot = await this.#slots.take(signal);
-    let job: JobMirror | undefined;
+    jobs.hold(jobId);
     const release = () => {
       slot.giveBack();
-      if (!job) return;
-      job.pins -= 1;
-      jobs.changed(job); // it may be evicted now
+      jobs.release(jobId);
+      const job = jobs.peek(jobId);
+      if (job) jobs.changed(job); // it may be evicted now
     };
     try {
-      ({ job } = await jobs.pin(jobId));
+      const job = await jobs.load(jobId);
       if (job?.row.incarnation !== incarnation) throw noSuchJob(jobId);
       const view = await this.#open(job, filter, { signal, isSubscriber });
       let isOpen = true;
@@ -213,23 +203,24 @@ export class JobReads implements StoreReads {
       this.#deps.begin(signal);
       const isLoaded = jobs.peek(jobId) !== undefined;
       metrics.add(`syncline_jobs_cache_${isLoaded ? 'hits' : 'misses'}_total`);
-      const { job } = await jobs.pin(jobId);
+      jobs.hold(jobId);
       try {
+        const job = await jobs.load(jobId);
         this.#deps.begin(signal);
         if (job && isLoaded) await commits.catchUp(job);
         if (!job?.isDeleted) return await read(job);
         // The job may have been recreated: look it up again.
       } finally {
-        if (job) job.pins -= 1;
+        jobs.release(jobId);
       }
     }
   }
 
-  /** Answers from the states of the cells that `ask` names. Asks again if one was replaced before it was read. */
-  async #fromStates<T>(
+  /** What `ask` returns, and the State messages of its cells. Asks again if one was replaced before it was read. */
+  async #withStates<Asked extends { readonly cells: readonly CellRef[] }>(
     job: JobMirror,
-    ask: () => { readonly cells: readonly CellRef[]; answer(states: States): T },
-  ): Promise<T> {
+    ask: () => Asked,
+  ): Promise<Asked & { readonly states: ReadonlyMap<string, Uint8Array | undefined> }> {
     const { adapter, commits } = this.#deps;
     for (let attempt = 0; ; attempt += 1) {
       try {
@@ -238,13 +229,16 @@ export class JobReads implements StoreReads {
         const read = () => {
           if (job.isDeleted) throw noSuchJob(job.row.jobId);
           const asked = ask();
-          return { ...asked, found: adapter.readStates(job, asked.cells) };
+          return { asked, found: adapter.readStates(job, asked.cells) };
         };
-        const { cells, found, answer } = attempt === 0 ? read() : await commits.whenInSync(read);
+        const { asked, found } = attempt === 0 ? read() : await commits.whenInSync(read);
         const list = found instanceof Promise ? await found : found;
-        const states = new Map(cells.map(({ revision }, at) => [revision, list[at]]));
-        const missing = cells.find(({ revision }) => !states.get(revision));
-        if (!missing) return answer(states);
+        const { cells } = asked;
+        const missing = cells.find((_, at) => !list[at]);
+        const states = new Map(
+          cells.map(({ taskId, tag }, at) => [cellName(taskId, tag), list[at]]),
+        );
+        if (!missing) return { ...asked, states };
         if (attempt > (adapter.shared ? CATCH_UP_ATTEMPTS : 0)) throw missingChange(job, missing);
       } catch (thrown) {
         if (!hasCode(thrown, 'unavailable') || attempt > 1) throw thrown;
@@ -314,18 +308,13 @@ export async function jobListOf(
 }
 
 /** The written cells among the lowest and worst of the summaries, without duplicates. */
-function namedCells(
-  job: JobMirror,
-  summaries: readonly CellsSummary[],
-): ReadonlyMap<string, CellRef> {
+function namedCells(job: JobMirror, summaries: readonly CellsSummary[]): readonly CellRef[] {
   const cells = new Map<string, CellRef>();
-  for (const { lowest, worst } of summaries) {
-    for (const { taskId, tag } of [lowest, worst]) {
-      const revision = job.cells.revisionOf(taskId, tag);
-      if (revision > 0) cells.set(cellName(taskId, tag), { taskId, tag, revision });
-    }
+  for (const { taskId, tag } of summaries.flatMap(({ lowest, worst }) => [lowest, worst])) {
+    const revision = job.cells.revisionOf(taskId, tag);
+    if (revision > 0) cells.set(cellName(taskId, tag), { taskId, tag, revision });
   }
-  return cells;
+  return [...cells.values()];
 }
 
 export function lostOf(job: Pick<JobMirror, 'cells' | 'tasks'>): readonly TaskLease[] {

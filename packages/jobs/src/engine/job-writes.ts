@@ -1,7 +1,5 @@
 // Writes: has the core decide each change, based on the rows as seen by the commit being formed, and stages the result.
-//
-// Everything but state writes is always synced: an epoch must not be issued twice. If a change is refused, an error is
-// thrown and nothing is staged.
+// Everything but state writes is always synced: an epoch must not be issued twice.
 import { SynclineError } from '@syncline/kernel';
 import { decideCreate, decideMark, decideUpdate } from '../core/decide-job.js';
 import { decideLease } from '../core/decide-lease.js';

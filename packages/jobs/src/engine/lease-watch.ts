@@ -1,13 +1,8 @@
-// Watches lease expiry: a lease that is not renewed within its TTL is reported as overdue if its task has work left.
+// Reports leases that were not renewed within their TTL and whose tasks have work left, each second until they are
+// renewed or forgotten. A single timer serves all leases, and runs only while there is something to watch.
 //
-// A single timer serves all leases, and runs only while there is something to watch. A tick checks the leases only if
-// one of them may have expired.
-//
-// Deadlines count only time during which this process was running. If the process was paused, its tick is late and all
-// deadlines move by the same amount. A pause must not expire leases, since renewals may be waiting in the sockets.
-//
-// The watch itself declares nothing lost. It checks whether the task has unfinished work, reports the lease, and
-// repeats the report each second until the lease is renewed or forgotten. So a failed commit is simply retried.
+// Deadlines count only time during which this process was running: after a pause, renewals may be waiting in the
+// sockets. If the process was paused, its tick is late and all deadlines move by the same amount.
 //
 // J18  A lease is first reported between ttl and ttl + 1 s after its last renewal.
 import type { Clock, Timer } from '@syncline/kernel';

@@ -1,12 +1,7 @@
-// The leases of a store: passes lease changes to the watch, and declares lost what the watch reports.
-//
-// Leases that expire at the same time are declared lost together, several hundred per commit, since a whole cluster can
-// disappear at once. They have their own queue, apart from the writes of live tasks, and are never refused because of
-// queue limits. If a commit fails it is retried, because the watch reports the leases again.
+// Declares expired leases lost: several hundred per commit, since a whole cluster can disappear at once (J18). They have
+// their own queue and are not subject to the limits for writes. A failed commit is retried: the watch reports again.
 //
 // In a shared store expiry is by the database's clock, and the database is polled for overdue leases.
-//
-// J18  A lease is lost between ttl and ttl + 1 s after its last renewal, no matter how many expire at once.
 import { SynclineError, type Timer } from '@syncline/kernel';
 import { decideLost } from '../core/decide-lease.js';
 import { jobsLimits } from '../limits.js';
@@ -31,7 +26,7 @@ export class Leases {
   #poll: Timer | undefined;
   #isClosed = false;
 
-  constructor(deps: EngineParts, start: StoreStart) {
+  constructor(deps: EngineParts) {
     this.#deps = deps;
     this.watch = new LeaseWatch({
       clock: deps.clock,
@@ -40,7 +35,10 @@ export class Leases {
         deps.jobs.peek(jobId)?.cells.hasUnfinished(taskId) ?? true,
       onOverdue: (lease) => this.#add(lease),
     });
-    for (const { ttlMs, ...lease } of start.heldLeases) this.watch.watch(lease, ttlMs);
+  }
+
+  start(heldLeases: StoreStart['heldLeases']): void {
+    for (const { ttlMs, ...lease } of heldLeases) this.watch.watch(lease, ttlMs);
     this.#planPoll();
   }
 
@@ -102,12 +100,10 @@ export class Leases {
       const failed = (thrown: unknown) => void failures.push(thrown);
       for (const [jobId, leases] of this.#take()) {
         if (jobs.isOverfull) await Promise.all(stored); // lets go of the earlier jobs
-        const pinned = await jobs.pin(jobId).catch(failed);
-        if (!pinned) continue; // a job that cannot be read must not block the others
-        const unpin = () => {
-          if (pinned.job) pinned.job.pins -= 1;
-        };
-        stored.push(this.#declare(jobId, leases).catch(failed).finally(unpin));
+        jobs.hold(jobId);
+        await jobs.load(jobId).catch(() => {}); // one by one; `#declare` reports a job that cannot be read
+        const release = () => jobs.release(jobId);
+        stored.push(this.#declare(jobId, leases).catch(failed).finally(release));
       }
       await Promise.all(stored);
       if (failures.length > 0) this.#warn(failures[0]);

@@ -1,9 +1,8 @@
 // Finds the newest change of a job that is outside retention: because of the number or size of the changes after it, or
 // because of its age.
 //
-// Marks record revision, bytes and time at regular intervals, so a few hundred of them cover 100,000 changes. The
-// newest change also counts as a mark, so that an idle job ages out completely. Marks are not stored: when a job is
-// loaded, all older changes count as written at the time of its last change.
+// Marks at regular intervals, and one for the newest change, cover 100,000 changes with a few hundred. They are not
+// stored: when a job is loaded, all older changes count as written at the time of its last change.
 
 export interface RetentionLimits {
   readonly retentionRevisionsMax: number;
@@ -32,7 +31,6 @@ export class RetentionMarks {
     this.#marks = [this.#newest];
   }
 
-  /** Call it after each commit. */
   note(revision: number, timestampMs: number, bytes: number): void {
     const { retentionRevisionsMax, retentionBytesMax } = this.#limits;
     this.#newest = { revision, timestampMs, bytes: this.#newest.bytes + bytes };

@@ -1,10 +1,6 @@
 // The adapter interface of the store kit: what a database must provide for the engine to build a job store on it.
 //
-// The engine checks input, makes decisions with the core, groups commits, and manages aggregates, leases, feeds, cache
-// and metrics. An adapter loads the rows of a job, commits rows and changes atomically, reads a consistent view, reads
-// the changes after a revision, and wakes the engine when another process has committed. It makes no decisions.
-//
-// There are two kinds of adapters:
+// An adapter makes no decisions. There are two kinds:
 //
 //   exclusive   Only this process writes (memory, embedded). The engine's memory is authoritative; a commit may change
 //               many jobs, and one commit is in flight at a time.
@@ -53,13 +49,15 @@ export interface JobRows<Handle = unknown> {
   /** What the adapter needs to find the job again; the engine keeps it and passes it back. */
   readonly handle: Handle;
   /** Rows that cannot be read. The rest of the job stays usable. */
-  readonly damage?: DamagedRows;
+  readonly damage?: readonly DamagedRow[];
 }
 
-export type DamagedRows = Readonly<{
-  /** `tag` is undefined if the name of the tag is damaged too. */
-  cells: readonly Readonly<{ taskId: number; tag: string | undefined; error: SynclineError }>[];
-  tasks: readonly Readonly<{ taskId: number; error: SynclineError }>[];
+/** The row of a cell or of a task. `tag` is undefined if the name of the tag is damaged too. */
+export type DamagedRow = Readonly<{
+  kind: 'state' | 'lease';
+  taskId: number;
+  tag: string | undefined;
+  error: SynclineError;
 }>;
 
 /** A job that the engine holds in memory, as an adapter sees it. */
@@ -74,7 +72,7 @@ export interface MirroredJob<Handle = unknown>
 /** What a commit stores for one job. */
 export interface JobCommit<Handle = unknown> {
   readonly kind: 'create' | 'change' | 'delete';
-  /** Set by the adapter for `create`; otherwise the handle of the loaded job. */
+  /** That of the loaded job; undefined for `create`. What the adapter sets here counts once the commit is stored. */
   handle: Handle | undefined;
   readonly row: JobRow;
   readonly isRowChanged: boolean;
@@ -221,8 +219,6 @@ export interface StoreAdapter<Handle = unknown> {
   readonly capabilities: StoreCapabilities;
   /** Set if other processes write the same jobs. */
   readonly shared?: SharedStore<Handle>;
-  /** Whether the engine removes replaced changes that are outside retention. */
-  readonly compacts: boolean;
   start(host: AdapterHost): Promise<StoreStart>;
   /** Undefined if the job does not exist. Throws `corrupt`. */
   loadJob(jobId: string): Promise<JobRows<Handle> | undefined>;

@@ -4,14 +4,12 @@ import { createMemoryStorage } from '@syncline/kernel';
 import { EmbeddedAdapter } from '../embedded/embedded-adapter.js';
 import { LocalJobStore } from '../engine/checked-job-store.js';
 import { JobEngine, withSystemDeps } from '../engine/job-engine.js';
-import type { EngineDeps, StoreStart } from '../engine/store-adapter.js';
+import type { EngineDeps } from '../engine/store-adapter.js';
 import type { JobStore, StoreCapabilities } from '../job-store.js';
 import { ALL_CAPABILITIES } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
 
 export type MemoryJobStoreDeps = EngineDeps;
-
-const EMPTY: StoreStart = { jobsCount: 0, logRecords: 0, generation: 0, heldLeases: [] };
 
 class MemoryAdapter extends EmbeddedAdapter {
   override readonly capabilities: StoreCapabilities = { ...ALL_CAPABILITIES, durability: 'none' };
@@ -25,5 +23,7 @@ export function createMemoryJobStore(deps: Partial<MemoryJobStoreDeps> = {}): Jo
     retentionRevisionsMax: jobsLimits.memoryRevisionsMax.value,
     retentionMs: Number.POSITIVE_INFINITY,
   };
-  return new LocalJobStore(new JobEngine(adapter, all, options, EMPTY), all);
+  const engine = new JobEngine(adapter, all, options);
+  engine.start();
+  return new LocalJobStore(engine, all);
 }

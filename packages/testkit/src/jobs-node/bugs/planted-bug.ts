@@ -132,7 +132,7 @@ export const SOURCE_EDITS = {
   'jobs-start-forgets-leases': [
     {
       file: 'engine/leases',
-      find: 'for (const { ttlMs, ...lease } of start.heldLeases) this.watch.watch(lease, ttlMs);',
+      find: 'for (const { ttlMs, ...lease } of heldLeases) this.watch.watch(lease, ttlMs);',
       replace: '',
     },
   ],

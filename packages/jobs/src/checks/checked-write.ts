@@ -147,9 +147,8 @@ function inOrder(value: unknown): unknown {
 }
 
 /**
- * Serializes a JSON object of bounded size and depth. The value is walked and its size counted before anything is
- * serialized, so a cyclic value, or one that is referenced many times, is rejected before it can exhaust memory. Throws
- * `invalid-argument` with `details.issues`, or `limit-exceeded`.
+ * The JSON of an object of bounded size and depth. It is walked and its size counted before anything is serialized, so a
+ * cyclic value, or one that is referenced many times, is rejected before it can exhaust memory.
  */
 export function checkPayload(value: unknown): string {
   if (!isPlainObject(value)) throw payloadRefused(`is ${kindOf(value)}, not an object`, []);
@@ -168,7 +167,6 @@ export function payloadRefusal(issues: readonly SchemaIssue[]): SynclineError {
   });
 }
 
-/** Throws if the value is not JSON, or too deep or large. It counts a lower bound of the size. */
 function checkJson(payload: object): void {
   /** The objects on the path to the current one, and the member names that lead there. */
   const open = new Set<object>();

@@ -21,7 +21,6 @@ export function refuseUnless(
 /** A check for each member of a type. A record, so that the compiler reports a missing one. */
 export type Checks<T> = { readonly [Name in keyof T]-?: Check<T[Name]> };
 
-/** What a table of checks returns. */
 export type Checked<C> = {
   readonly [Name in keyof C]: C[Name] extends Check<infer Value> ? Value : never;
 };
@@ -29,7 +28,6 @@ export type Checked<C> = {
 /** Returns the value to use, or throws. `field` is its name in errors; by default, its usual name. */
 export type Check<T> = (value: unknown, field?: string) => T;
 
-/** A check that passes values on as they are. */
 export function checkThat<T>(
   isGood: (value: unknown) => boolean,
   wanted: string,
@@ -68,7 +66,6 @@ export function checkMembers<T extends object>(
   return checked as T;
 }
 
-/** Checks an object within another one. */
 export function members<T extends object>(checks: Checks<T>): Check<T> {
   return (value, field = 'the value') => checkMembers(value, field, checks, `${field}.`);
 }
@@ -84,7 +81,6 @@ export function orDefault<T>(check: Check<T>, fallback: unknown): Check<T> {
 export const oneOf = <Word extends string>(...words: readonly Word[]): Check<Word> =>
   checkThat((value) => words.includes(value as Word), `one of ${words.join(', ')}`);
 
-/** For values that are only passed on. */
 export const anyValue: Check<never> = (value) => value as never;
 
 export function checkKnownKeys(value: unknown, what: string, known: object): void {
@@ -116,8 +112,6 @@ function shown(value: unknown): string {
 function cut(text: string): string {
   return text.length <= SHOWN_LENGTH_MAX ? text : `${text.slice(0, SHOWN_LENGTH_MAX)}…`;
 }
-
-// Numbers: statuses, tasks, epochs, versions, revisions, TTLs, buffer and page sizes.
 
 const UINT32_MAX = 4_294_967_295;
 
@@ -166,8 +160,6 @@ export function checkTtlMs(value: unknown, field = 'ttlMs'): number {
 export function checkPageLimit(value: unknown, most: number): number {
   return Math.min(checkInteger(value, 'limit', { min: 1, max: Number.MAX_SAFE_INTEGER }), most);
 }
-
-// Names and strings: job ids, tags, event ids, holders, messages.
 
 const JOB_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]*$/;
 const PRINTABLE_ASCII = /^[\x20-\x7e]+$/;

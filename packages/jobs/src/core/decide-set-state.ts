@@ -24,7 +24,6 @@ import { type Applied, type JobRows, nextChange, type WrittenTags } from './rows
 export type SetStateRows = JobRows &
   Readonly<{
     task: TaskRow | undefined;
-    /** The cell for the write's task and tag. */
     cell: CellRow | undefined;
     tags: WrittenTags;
   }>;

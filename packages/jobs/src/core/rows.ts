@@ -8,10 +8,8 @@ export type JobRow = Omit<JobInfo, 'revision' | 'changedAtMs'> &
   /** The revision of its latest metadata write. */
   Readonly<{ metadataRevision: number }>;
 
-/** Updated with every change of a job. */
 export type HeadRow = Readonly<{
   revision: number;
-  /** Timestamp of the last change; the next one is never lower. */
   timestampMs: number;
   /** Number of distinct keys written. */
   statesCount: number;
@@ -42,7 +40,6 @@ export type CellRow = Readonly<{
 
 export type DecidedChange = JobChange<StoredState>;
 
-/** One committed change, as user code sees it. */
 export type JobChange<S = State> =
   | Readonly<{ kind: 'state'; revision: number; timestampMs: number; state: S }>
   | Readonly<{ kind: 'lease'; revision: number; timestampMs: number; lease: TaskLease }>

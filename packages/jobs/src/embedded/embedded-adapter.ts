@@ -26,15 +26,16 @@ type Job = port.MirroredJob<EmbeddedHandle>;
 const JOB_ID_PART = /^[\x21-\x7e]*$/;
 
 export class EmbeddedAdapter implements port.StoreAdapter<EmbeddedHandle> {
-  readonly capabilities: StoreCapabilities = ALL_CAPABILITIES;
+  readonly capabilities: StoreCapabilities;
   readonly #deps: EmbeddedAdapterDeps;
   readonly #batch = new StorageBatch();
   readonly #deletions: Deletions;
   #row: rows.StoreRow = { nextJobNo: 1, generation: 0 };
   #hasBufferedMark = false;
 
-  constructor(deps: EmbeddedAdapterDeps, keysMax: number) {
+  constructor(deps: EmbeddedAdapterDeps, keysMax: number, capabilities = ALL_CAPABILITIES) {
     this.#deps = deps;
+    this.capabilities = capabilities;
     this.#deletions = new Deletions(deps, keysMax);
   }
 
@@ -188,10 +189,7 @@ export class EmbeddedAdapter implements port.StoreAdapter<EmbeddedHandle> {
     return handle;
   }
 
-  /**
-   * The replacement of a removed change must be as durable as the removal. If it may be only buffered, it is written
-   * again.
-   */
+  /** The replacement of a removed change must be as durable as the removal. If it may be only buffered, it is repeated. */
   #encodeRemoved({ removed, cells }: port.JobCommit<EmbeddedHandle>, handle: EmbeddedHandle): void {
     const batch = this.#batch;
     const written = new Set(cells.keys());
@@ -228,8 +226,8 @@ export class EmbeddedAdapter implements port.StoreAdapter<EmbeddedHandle> {
       if (value instanceof SynclineError) throw value;
       const { jobNo, row } = rows.decodeJobRow(key, value, jobId);
       if (!this.#isCommitted(jobNo)) return [];
-      const bytes = storage.get(rows.headKey(jobNo));
-      if (bytes) return [{ row, head: rows.decodeRow(rows.headRow, rows.headKey(jobNo), bytes) }];
+      const head = rows.readRow(storage, rows.headRow, rows.headKey(jobNo));
+      if (head) return [{ row, head }];
       return storage.get(key) ? [{ damagedJobId: jobId }] : [];
     } catch (thrown) {
       if (!hasCode(thrown, 'corrupt')) throw thrown;

@@ -5,8 +5,6 @@
 // - A record may reappear because its removal was lost: compaction starts again at the beginning of the log.
 // - Such a record may belong to a job that was fully deleted: the job is deleted again.
 // - Cursors may contain revisions that will be reused: the generation of all cursors is raised.
-//
-// The repair reads the whole log once. This is only needed if there were buffered writes and the store was not closed.
 import { type Storage, StorageBatch } from '@syncline/kernel';
 import { encode } from '@syncline/kernel/wire';
 import { hasCode } from '../core/refusals.js';
@@ -28,10 +26,8 @@ export async function readStart(storage: Storage): Promise<EmbeddedStart> {
   await storage.whenReadable();
   const hasBufferedMark = storage.get(rows.bufferedKey) !== undefined;
   const jobs = await readJobs(storage);
-  const bytes = storage.get(rows.storeKey);
-  const stored = bytes
-    ? rows.decodeRow(rows.storeRow, rows.storeKey, bytes)
-    : { nextJobNo: 1, generation: 0 };
+  const first = { nextJobNo: 1, generation: 0 };
+  const stored = rows.readRow(storage, rows.storeRow, rows.storeKey) ?? first;
   const row = hasBufferedMark ? { ...stored, generation: stored.generation + 1 } : stored;
   if (hasBufferedMark) await repair(storage, row, jobs);
   const deletedJobNos: number[] = [];
@@ -78,10 +74,8 @@ async function readHeldLeases(storage: Storage, jobs: KnownJobs) {
 /** The head is removed last: without one, the job is gone. */
 function readHead(storage: Storage, jobNo: number): JobHead | 'damaged' | undefined {
   if (jobNo < 0) return 'damaged';
-  const key = rows.headKey(jobNo);
   try {
-    const bytes = storage.get(key);
-    return bytes && rows.decodeRow(rows.headRow, key, bytes);
+    return rows.readRow(storage, rows.headRow, rows.headKey(jobNo));
   } catch (thrown) {
     if (hasCode(thrown, 'corrupt')) return 'damaged';
     throw thrown;

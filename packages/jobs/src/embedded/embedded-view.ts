@@ -26,21 +26,16 @@ export function embeddedView(
   const { jobNo } = job.handle;
   let named: ReadonlySet<number> | undefined;
 
-  /** The revision of the latest change of a subject in this view, or 0 if there is none. */
+  /** 0 if there is none. */
   const latestOf = ({ kind, taskId, tag }: ChangeSubject): number => {
     if (kind === 'job') return metadataRevision;
     const revision = job.latestRevision(kind, taskId, tag);
     if (revision <= last) return revision;
-    const isTask = kind === 'lease';
-    const key = isTask
-      ? rows.taskKey(jobNo, taskId)
-      : rows.cellKey(jobNo, tagNoOf(job.handle, tag), taskId);
+    if (kind === 'lease')
+      return rows.readRow(snapshot, rows.taskRow, rows.taskKey(jobNo, taskId))?.revision ?? 0;
+    const key = rows.cellKey(jobNo, tagNoOf(job.handle, tag), taskId);
     const bytes = snapshot.get(key);
-    if (!bytes) return 0;
-    const row = isTask
-      ? rows.decodeRow(rows.taskRow, key, bytes)
-      : rows.decodeCell(key, bytes, false);
-    return row.revision;
+    return bytes ? rows.decodeCell(key, bytes, false).revision : 0;
   };
 
   /** The revisions of the latest changes that match the filter. A damaged record not among them was replaced. */

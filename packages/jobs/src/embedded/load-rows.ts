@@ -8,7 +8,6 @@ import type { CellPlace, DamagedRow, JobRows } from '../engine/store-adapter.js'
 import * as rows from './rows.js';
 
 export interface RowVisitor {
-  /** May throw `corrupt`. */
   row(key: Uint8Array, value: Uint8Array): void;
   damaged(key: Uint8Array, error: SynclineError): void;
 }
@@ -90,9 +89,8 @@ export async function loadRows(
   if (!bytes) return undefined;
   const { jobNo, row } = rows.decodeJobRow(key, bytes, jobId);
   const headKey = rows.headKey(jobNo);
-  const headBytes = storage.get(headKey);
-  if (!headBytes) throw rows.corruptRow(headKey);
-  const head = rows.decodeRow(rows.headRow, headKey, headBytes);
+  const head = rows.readRow(storage, rows.headRow, headKey);
+  if (!head) throw rows.corruptRow(headKey);
   const tags: EmbeddedHandle['tags'] = [];
   const tasks: TaskRow[] = [];
   const cells: CellPlace[] = [];

@@ -2,7 +2,7 @@
 //
 // Integers are big endian, so keys sort numerically. Rows are internal protobuf messages or log records. The storage
 // keeps a checksum over key and value, so rows have none.
-import { SynclineError } from '@syncline/kernel';
+import { type StorageReads, SynclineError } from '@syncline/kernel';
 import {
   decode,
   encode,
@@ -276,6 +276,16 @@ function readRecent(reader: WireReader, version: number): RecentWrite {
 
 export function decodeRow<Row>(form: Message<Row>, key: Uint8Array, bytes: Uint8Array): Row {
   return unlessMalformed(key, () => decode(form, bytes, { name: 'row' }));
+}
+
+/** Undefined if there is no such row. Throws `corrupt`. */
+export function readRow<Row>(
+  reads: Pick<StorageReads, 'get'>,
+  form: Message<Row>,
+  key: Uint8Array,
+): Row | undefined {
+  const bytes = reads.get(key);
+  return bytes && decodeRow(form, key, bytes);
 }
 
 // A log record: the kind, the time in 6 bytes, and the change as an encoded message, as it is sent on the wire.

@@ -207,35 +207,28 @@ export function matchesFilter(
   }
 }
 
-const ALL_STATES = 's';
-const ALL_LEASES = 'l';
-const JOB = 'j';
+/** Without a task or tag, it stands for any. Tags have no control characters. */
+function topicOf(kind: ChangeKind, taskId?: number, tag?: string): string {
+  return `${kind} ${taskId ?? '\n'} ${tag ?? '\n'}`;
+}
 
 /** Narrowest first: a later change with the same first topic replaces this one. */
 export function changeTopics({ kind, taskId, tag }: ChangeSubject): readonly string[] {
   switch (kind) {
-    case 'state':
-      return [cellTopic(taskId, tag), taskTopic(taskId), tagTopic(tag), ALL_STATES];
+    case 'state': {
+      const ofTask = [topicOf(kind, taskId, tag), topicOf(kind, taskId)];
+      return [...ofTask, topicOf(kind, undefined, tag), topicOf(kind)];
+    }
     case 'lease':
-      return [leaseTopic(taskId), ALL_LEASES];
+      return [topicOf(kind, taskId), topicOf(kind)];
     case 'job':
-      return [JOB];
+      return [topicOf(kind)];
   }
 }
 
 export function filterTopics({ scope, withLeases, withJob }: JobFilter): readonly string[] {
-  const topics = [scopeTopic(scope)];
-  if (withLeases) topics.push(scope.taskId === undefined ? ALL_LEASES : leaseTopic(scope.taskId));
-  if (withJob) topics.push(JOB);
+  const topics = [topicOf('state', scope.taskId, scope.tag)];
+  if (withLeases) topics.push(topicOf('lease', scope.taskId));
+  if (withJob) topics.push(topicOf('job'));
   return topics;
 }
-
-function scopeTopic({ taskId, tag }: Scope): string {
-  if (taskId === undefined) return tag === undefined ? ALL_STATES : tagTopic(tag);
-  return tag === undefined ? taskTopic(taskId) : cellTopic(taskId, tag);
-}
-
-const cellTopic = (taskId: number, tag: string): string => `${taskId}/${tag}`;
-const taskTopic = (taskId: number): string => `t${taskId}`;
-const tagTopic = (tag: string): string => `g${tag}`;
-const leaseTopic = (taskId: number): string => `l${taskId}`;

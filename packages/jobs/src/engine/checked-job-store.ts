@@ -67,7 +67,6 @@ export interface StoreReads {
   progress(jobId: string, scope: Scope, signal: Signal): Promise<JobProgress>;
 }
 
-/** Serves the calls that have passed the checks. */
 export interface StoreEngine {
   readonly capabilities: StoreCapabilities;
   readonly reads: StoreReads;
@@ -226,7 +225,6 @@ export class LocalJobStore<Engine extends LocalEngine> extends CheckedJobStore<E
   }
 }
 
-/** Throws if a server cannot serve this store. */
 export function localStore(store: JobStore): LocalJobStore<LocalEngine> {
   if (store instanceof LocalJobStore) return store as LocalJobStore<LocalEngine>;
   throw new SynclineError(

@@ -158,8 +158,7 @@ export class Commits {
       return taken;
     };
     try {
-      const readable = adapter.whenReadable?.();
-      if (readable) await readable;
+      await adapter.whenReadable?.();
       calls = take();
       const taken = calls;
       await adapter.commit(adapter.shared ? this.#wanted(taken) : [], (rows) => {

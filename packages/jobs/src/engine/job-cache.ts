@@ -7,9 +7,9 @@ import { assert } from '@syncline/kernel';
 import { hasCode } from '../core/refusals.js';
 import type { JobsMetrics } from '../metrics-list.js';
 import type { StoredChange } from './changes.js';
+import type { RetentionLimits } from './compaction.js';
 import type { JobFeed } from './job-feed.js';
 import { JobMirror } from './job-mirror.js';
-import type { RetentionLimits } from './retention-marks.js';
 import type { JobRows, Since, StoreAdapter } from './store-adapter.js';
 
 type Deps = Readonly<{ adapter: StoreAdapter; metrics: JobsMetrics }>;
@@ -30,7 +30,6 @@ export class JobCache {
   readonly feeds = new Map<string, FollowedJob>();
   /** Loads that concurrent calls share. One whose job is created meanwhile is removed: its rows may be inconsistent. */
   readonly #loading = new Map<string, Promise<boolean>>();
-  /** By job id. */
   readonly #holders = new Map<string, number>();
   bytes = 0;
 
@@ -119,7 +118,6 @@ export class JobCache {
     return (this.feeds.get(jobId)?.feed.subscribersCount ?? 0) > 0;
   }
 
-  /** Passes committed changes to the subscribers. */
   publish({ row: { jobId }, head, isDeleted }: JobMirror, changes: readonly StoredChange[]): void {
     const followed = this.feeds.get(jobId);
     if (!followed) return;

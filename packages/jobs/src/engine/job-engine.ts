@@ -9,7 +9,6 @@ import {
   silentMetrics,
   type Timer,
 } from '@syncline/kernel';
-import { checkScope } from '../checks/input.js';
 import { checkJobId } from '../checks/values.js';
 import type { StoreCapabilities, StoreSubscribeOptions } from '../job-store.js';
 import { limitValues } from '../limits.js';
@@ -29,7 +28,6 @@ import { jobWrites } from './job-writes.js';
 import { Leases } from './leases.js';
 import type { AdapterHost, EngineDeps, StoreAdapter, StoreStart } from './store-adapter.js';
 
-/** Defaults to the system clock and randomness, and to no logging and no metrics. */
 export function withSystemDeps(deps: Partial<EngineDeps>): EngineDeps {
   return {
     clock: deps.clock ?? createSystemClock(),
@@ -124,10 +122,9 @@ export class JobEngine implements LocalEngine, AdapterHost {
   }
 
   openSubscription(jobId: string, options: StoreSubscribeOptions): Promise<OpenedSubscription> {
-    return this.reads.ofJob(checkJobId(jobId), undefined, async (job) => {
-      const scope = checkScope(options.scope, job.row.numTasks);
-      return this.#feedOf(job).open({ ...options, scope });
-    });
+    return this.reads.ofJob(checkJobId(jobId), undefined, async (job) =>
+      this.#feedOf(job).open(options, job.row.numTasks),
+    );
   }
 
   status() {

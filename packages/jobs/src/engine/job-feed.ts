@@ -72,7 +72,6 @@ export class SubscriberQuota implements BufferRoom {
   }
 }
 
-/** An open subscription: its events, and the cursor to resume from. */
 export interface OpenedSubscription {
   readonly events: FeedSubscription<JobFeedChange, EncodedEvent>;
   cursor(): Cursor | undefined;
@@ -109,9 +108,9 @@ export class JobFeed extends Feed<JobFeedChange, JobFilter> {
     this.publish(changes.map((change) => new JobFeedChange(change, this.#job, nowMs)));
   }
 
-  /** The caller must check that the task exists. Nothing is read before the first pull. */
-  open(options: StoreSubscribeOptions): OpenedSubscription {
-    const checked = checkSubscribeOptions(options);
+  /** Nothing is read before the first pull. */
+  open(options: StoreSubscribeOptions, numTasks?: number): OpenedSubscription {
+    const checked = checkSubscribeOptions(options, numTasks);
     const { after, buffer, signal } = checked;
     const history = this.#history;
     const overflow =
@@ -187,7 +186,6 @@ function jobPresenter(
   const { history, overflow, after } = options;
   /** Of the delivered events: after a reset, the old one until the `gap` is delivered. */
   let { base } = job;
-  /** When the current or latest replay started. */
   let replayAtMs = 0;
   const cursorAt: JobPresenter['cursorAt'] = (position) =>
     position ? formatCursor(base, position.revision, position.isReplaying) : after;

@@ -9,8 +9,8 @@ import type { Scope } from '../job.js';
 import type { CellCounts } from './cell-counts.js';
 import type { ChangeKind, ChangeSubject, JobFilter } from './changes.js';
 import { decodeJob, decodeLease, decodeStoredState } from './changes.js';
+import { type RetentionLimits, RetentionMarks } from './compaction.js';
 import { JobCells } from './job-cells.js';
-import { type RetentionLimits, RetentionMarks } from './retention-marks.js';
 import type { DamagedRow, JobHead, JobRows, MirroredJob, Since } from './store-adapter.js';
 
 const JOB_BYTES = 4_096;
@@ -43,7 +43,6 @@ export class JobMirror implements MirroredJob {
     return JOB_BYTES + this.tasks.size * TASK_BYTES + this.cells.bytes;
   }
 
-  /** Replaces everything with freshly read rows of the same incarnation. */
   reload(rows: JobRows): void {
     this.row = rows.row;
     this.head = rows.head;
@@ -121,7 +120,6 @@ export class JobMirror implements MirroredJob {
     if (withJob) yield { kind: 'job', taskId: 0, tag: '' };
   }
 
-  /** Throws `corrupt` if rows are missing. */
   checkWhole(): void {
     if (this.#missingRows) throw this.#missingRows;
   }

@@ -169,14 +169,12 @@ export class JobReads implements StoreReads {
           if (job.isDeleted) throw noSuchJob(job.row.jobId);
           return adapter.openView(job, filter);
         });
-        try {
-          // A view of a shared store may be ahead of memory; a feed must not lag behind what it delivers.
-          await commits.catchUp(job, view.revision);
-          return view;
-        } catch (thrown) {
+        // A view of a shared store may be ahead of memory; a feed must not lag behind what it delivers.
+        await commits.catchUp(job, view.revision).catch((thrown: unknown) => {
           view.close();
           throw thrown;
-        }
+        });
+        return view;
       } catch (thrown) {
         const canWait = isSubscriber || !adapter.shared;
         if (!hasCode(thrown, 'unavailable') || !canWait || signal?.aborted) throw thrown;
@@ -224,15 +222,14 @@ export class JobReads implements StoreReads {
     const { adapter, commits } = this.#deps;
     for (let attempt = 0; ; attempt += 1) {
       try {
-        const readable = adapter.whenReadable?.();
-        if (readable) await readable;
+        await adapter.whenReadable?.();
         const read = () => {
           if (job.isDeleted) throw noSuchJob(job.row.jobId);
           const asked = ask();
           return { asked, found: adapter.readStates(job, asked.cells) };
         };
         const { asked, found } = attempt === 0 ? read() : await commits.whenInSync(read);
-        const list = found instanceof Promise ? await found : found;
+        const list = await found;
         const { cells } = asked;
         const missing = cells.find((_, at) => !list[at]);
         const states = new Map(

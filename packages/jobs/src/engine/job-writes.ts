@@ -160,9 +160,6 @@ export function jobWrites(deps: JobWritesDeps): StoreWrites {
 }
 
 export function movedOn(jobId: string, revision: number, wanted: number): SynclineError {
-  return new SynclineError(
-    'conflict',
-    `job "${jobId}" is at revision ${revision}, not ${wanted}: it has changed in the meantime`,
-    { details: { reason: 'revision', revision } },
-  );
+  const message = `job "${jobId}" is at revision ${revision}, not ${wanted}: it has changed in the meantime`;
+  return new SynclineError('conflict', message, { details: { reason: 'revision', revision } });
 }

@@ -92,7 +92,6 @@ export class StagedJob implements port.JobCommit, core.WrittenTags {
     return staged?.revision ?? this.job.latestRevision(kind, taskId, tag);
   }
 
-  /** Stages the rows and changes of a decision, and the cell that it writes. */
   stage(
     applied: core.Applied & {
       readonly job?: core.JobRow;
@@ -213,7 +212,6 @@ export class CommitBatch {
     return count;
   }
 
-  /** A commit is synced if any write in it requires that. */
   requireSynced(): void {
     this.#durability = 'synced';
   }

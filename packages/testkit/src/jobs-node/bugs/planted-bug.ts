@@ -123,7 +123,7 @@ export const SOURCE_EDITS = {
   /** A renewal extends the lease by only half of its ttl. */
   'jobs-lost-too-early': [
     {
-      file: 'engine/lease-watch',
+      file: 'engine/leases',
       find: 'entry.deadlineMs = this.#uptimeMs() + entry.ttlMs;',
       replace: 'entry.deadlineMs = this.#uptimeMs() + entry.ttlMs / 2;',
     },

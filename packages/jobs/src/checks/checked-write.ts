@@ -6,22 +6,7 @@ import type { JsonObject, SchemaIssue } from '../job.js';
 import type { StateWrite } from '../job-store.js';
 import { limitValues } from '../limits.js';
 import { parsePayload } from '../wire/messages.js';
-import {
-  checkCount,
-  checkEpoch,
-  checkEventId,
-  checkIncarnation,
-  checkJobId,
-  checkKnownKeys,
-  checkMessage,
-  checkProgress,
-  checkSchemaVersion,
-  checkStatus,
-  checkTag,
-  checkTaskId,
-  limitExceeded,
-  oneOf,
-} from './values.js';
+import * as values from './values.js';
 
 export const CONTENT_KEYS = {
   jobId: true,
@@ -45,7 +30,7 @@ const KNOWN: Readonly<Record<keyof StateWrite, true>> = {
 
 export type WriteFields = Omit<StateWrite, 'payload'> & Readonly<{ payloadJson?: string }>;
 
-const checkDurability = oneOf('synced', 'buffered');
+const checkDurability = values.oneOf('synced', 'buffered');
 
 /** Approximate size of a queued write, excluding its message and payload. */
 const WRITE_BYTES = 512;
@@ -69,17 +54,17 @@ export class CheckedWrite implements StateWrite {
   /** Checks everything but the payload. `canonical` is the payload's canonical JSON, if already computed. */
   constructor(fields: WriteFields, canonical?: string) {
     const { ifVersion, durability, progress, payloadJson } = fields;
-    this.jobId = checkJobId(fields.jobId);
-    this.incarnation = checkIncarnation(fields.incarnation);
-    this.taskId = checkTaskId(fields.taskId);
-    this.epoch = checkEpoch(fields.epoch);
-    this.tag = checkTag(fields.tag);
-    this.status = checkStatus(fields.status);
-    this.message = checkMessage(fields.message);
-    this.schemaVersion = checkSchemaVersion(fields.schemaVersion);
-    this.eventId = checkEventId(fields.eventId);
-    if (progress !== undefined) this.progress = checkProgress(progress);
-    if (ifVersion !== undefined) this.ifVersion = checkCount(ifVersion, 'ifVersion');
+    this.jobId = values.checkJobId(fields.jobId);
+    this.incarnation = values.checkIncarnation(fields.incarnation);
+    this.taskId = values.checkTaskId(fields.taskId);
+    this.epoch = values.checkEpoch(fields.epoch);
+    this.tag = values.checkTag(fields.tag);
+    this.status = values.checkStatus(fields.status);
+    this.message = values.checkMessage(fields.message);
+    this.schemaVersion = values.checkSchemaVersion(fields.schemaVersion);
+    this.eventId = values.checkEventId(fields.eventId);
+    if (progress !== undefined) this.progress = values.checkProgress(progress);
+    if (ifVersion !== undefined) this.ifVersion = values.checkCount(ifVersion, 'ifVersion');
     if (durability !== undefined) this.durability = checkDurability(durability, 'durability');
     if (payloadJson !== undefined) this.payloadJson = payloadJson;
     if (canonical !== undefined) this.#digest = contentDigest(this, canonical);
@@ -107,7 +92,7 @@ export class CheckedWrite implements StateWrite {
 /** Returns a write that was already checked unchanged. */
 export function checkStateWrite(write: StateWrite): CheckedWrite {
   if (write instanceof CheckedWrite) return write;
-  checkKnownKeys(write, 'the write', KNOWN);
+  values.checkKnownKeys(write, 'the write', KNOWN);
   const { payload, ...fields } = write;
   if (payload === undefined) return new CheckedWrite(fields);
   return new CheckedWrite({ ...fields, payloadJson: checkPayload(payload) });
@@ -217,7 +202,7 @@ function refuseTooLarge(bytes: number): void {
   const { payloadBytesMax: bytesMax } = limitValues;
   if (bytes <= bytesMax) return;
   const message = `the payload has ${bytes} bytes or more as JSON; at most ${bytesMax} are allowed. Store it elsewhere and keep a reference here.`;
-  throw limitExceeded('payloadBytesMax', message);
+  throw values.limitExceeded('payloadBytesMax', message);
 }
 
 function payloadRefused(message: string, path: readonly PropertyKey[]): SynclineError {

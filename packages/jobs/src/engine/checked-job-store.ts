@@ -2,14 +2,7 @@
 // returns states as objects; the engine works with encoded states, which a server sends as they are.
 import { SynclineError } from '@syncline/kernel';
 import { type CheckedWrite, checkStateWrite } from '../checks/checked-write.js';
-import {
-  type CheckedJobQuery,
-  checkJobPatch,
-  checkJobQuery,
-  checkJobSpec,
-  checkLeaseRequest,
-  checkScope,
-} from '../checks/input.js';
+import * as input from '../checks/input.js';
 import { checkCount, checkJobId, checkPageLimit, checkTag, checkTaskId } from '../checks/values.js';
 import type { MeantJob } from '../core/decide-job.js';
 import type { JobInfo, JobList, JobPatch, JobSpec, LeaseRequest, TaskLease } from '../job.js';
@@ -61,7 +54,7 @@ export interface StoreWrites {
 
 export interface StoreReads {
   getJob(jobId: string, signal: Signal): Promise<JobInfo | undefined>;
-  listJobs(query: CheckedJobQuery, signal: Signal): Promise<JobList>;
+  listJobs(query: input.CheckedJobQuery, signal: Signal): Promise<JobList>;
   listStates(jobId: string, scope: Scope, page: PageBounds, signal: Signal): Promise<EncodedPage>;
   getState(jobId: string, cell: Required<Scope>, signal: Signal): Promise<Uint8Array | undefined>;
   progress(jobId: string, scope: Scope, signal: Signal): Promise<JobProgress>;
@@ -92,17 +85,17 @@ export abstract class CheckedJobStore<Engine extends StoreEngine> implements Job
   abstract subscribe(jobId: string, options: StoreSubscribeOptions): JobSubscription;
 
   createJob: JobStore['createJob'] = async (spec, call) =>
-    this.engine.writes.createJob(checkJobSpec(spec), this.#begin(call));
+    this.engine.writes.createJob(input.checkJobSpec(spec), this.#begin(call));
 
   getJob: JobStore['getJob'] = async (jobId, call) =>
     this.engine.reads.getJob(checkJobId(jobId), this.#begin(call));
 
   listJobs: JobStore['listJobs'] = async (query, call) =>
-    this.engine.reads.listJobs(checkJobQuery(query), this.#begin(call));
+    this.engine.reads.listJobs(input.checkJobQuery(query), this.#begin(call));
 
   updateJob: JobStore['updateJob'] = async (jobId, patch, call = {}) => {
     const meant = { jobId: checkJobId(jobId), incarnation: call.incarnation };
-    return this.engine.writes.updateJob(meant, checkJobPatch(patch), this.#begin(call));
+    return this.engine.writes.updateJob(meant, input.checkJobPatch(patch), this.#begin(call));
   };
 
   markJobDeleted: JobStore['markJobDeleted'] = async (jobId, call = {}) => {
@@ -117,7 +110,7 @@ export abstract class CheckedJobStore<Engine extends StoreEngine> implements Job
   };
 
   lease: JobStore['lease'] = async (request, call) =>
-    this.engine.writes.lease(checkLeaseRequest(request), this.#begin(call));
+    this.engine.writes.lease(input.checkLeaseRequest(request), this.#begin(call));
 
   setState: JobStore['setState'] = async (write, call) => {
     const run: () => ReturnType<JobStore['setState']> = async () => {
@@ -158,7 +151,7 @@ export abstract class CheckedJobStore<Engine extends StoreEngine> implements Job
 
   async progress(jobId: string, scope: Scope, signal: Signal): Promise<JobProgress> {
     this.engine.begin(signal);
-    return this.engine.reads.progress(checkJobId(jobId), checkScope(scope), signal);
+    return this.engine.reads.progress(checkJobId(jobId), input.checkScope(scope), signal);
   }
 
   async listEncoded(
@@ -172,7 +165,7 @@ export abstract class CheckedJobStore<Engine extends StoreEngine> implements Job
       afterRevision: checkCount(page.afterRevision, 'afterRevision'),
       limit: checkPageLimit(page.limit, jobsLimits.listStatesMax.value),
     };
-    return this.engine.reads.listStates(checkJobId(jobId), checkScope(scope), bounds, signal);
+    return this.engine.reads.listStates(checkJobId(jobId), input.checkScope(scope), bounds, signal);
   }
 
   protected decode(bytes: Uint8Array, jobId: string): State {

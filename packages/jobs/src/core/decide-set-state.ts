@@ -7,7 +7,7 @@
 //      write first makes it held again, which is a separate change.
 import type { CheckedWrite } from '../checks/checked-write.js';
 import { statusClass } from '../job.js';
-import { jobsLimits } from '../limits.js';
+import { limitValues } from '../limits.js';
 import type { StoredState } from '../wire/messages.js';
 import { transition } from './decide-lease.js';
 import {
@@ -91,7 +91,7 @@ function apply(rows: SetStateRows, write: CheckedWrite, nowMs: number): SetState
 }
 
 function remembered(latest: RecentWrite, cell: CellRow | undefined): readonly RecentWrite[] {
-  return [latest, ...(cell?.recent ?? [])].slice(0, jobsLimits.recentEventIdsMax.value);
+  return [latest, ...(cell?.recent ?? [])].slice(0, limitValues.recentEventIdsMax);
 }
 
 function stateOf(

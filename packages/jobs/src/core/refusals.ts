@@ -1,7 +1,7 @@
 // Reasons to refuse a well-formed change: missing job, marked as deleted, fenced, event id reused, limit reached.
 import { SynclineError } from '@syncline/kernel';
 import { invalidArgument, limitExceeded } from '../checks/values.js';
-import { type JobsLimitName, jobsLimits } from '../limits.js';
+import { type JobsLimitName, limitValues } from '../limits.js';
 import type { JobRow, TaskRow, WrittenTags } from './rows.js';
 
 export function hasCode(thrown: unknown, code: SynclineError['code']): thrown is SynclineError {
@@ -84,7 +84,7 @@ export function checkTagsCount(job: JobRow, written: WrittenTags, tag?: string):
 }
 
 export function checkRoom(limit: JobsLimitName, count: number, things: string): void {
-  const { value } = jobsLimits[limit];
+  const value = limitValues[limit];
   if (count <= value) return;
   throw limitExceeded(limit, `too many ${things}: ${value} is the limit`);
 }

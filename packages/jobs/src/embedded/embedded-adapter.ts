@@ -13,7 +13,7 @@ import type * as port from '../engine/store-adapter.js';
 import type { EngineDeps } from '../engine/store-adapter.js';
 import type { StoreCapabilities } from '../job-store.js';
 import { ALL_CAPABILITIES } from '../job-store.js';
-import { jobsLimits } from '../limits.js';
+import { limitValues } from '../limits.js';
 import { Deletions, type EmbeddedAdapterDeps } from './deletions.js';
 import { readStart } from './embedded-start.js';
 import { embeddedView } from './embedded-view.js';
@@ -248,6 +248,6 @@ export async function openEmbeddedJobStore(
   deps: EmbeddedJobStoreDeps,
   options: EmbeddedJobStoreOptions = {},
 ): Promise<EngineJobStore> {
-  const keysMax = options.compactionKeysMax ?? jobsLimits.compactionKeysMax.value;
+  const keysMax = options.compactionKeysMax ?? limitValues.compactionKeysMax;
   return openJobStore(new EmbeddedAdapter(deps, keysMax), deps, options);
 }

@@ -8,7 +8,7 @@ import { hasCode } from '../core/refusals.js';
 import type { ChangeSubject, JobFilter, StoredChange } from '../engine/changes.js';
 import { matchesFilter } from '../engine/changes.js';
 import type { MirroredJob, StoreView } from '../engine/store-adapter.js';
-import { jobsLimits } from '../limits.js';
+import { limitValues } from '../limits.js';
 import { type EmbeddedHandle, readBatches, tagNoOf } from './load-rows.js';
 import * as rows from './rows.js';
 
@@ -64,7 +64,7 @@ export function embeddedView(
   async function* lookUp(after: number): Pages {
     const revisions = [...latestRevisions()].filter((revision) => revision > after);
     const ascending = Float64Array.from(revisions).sort();
-    const pageMax = jobsLimits.frameEventsMax.value;
+    const pageMax = limitValues.frameEventsMax;
     for (let at = 0; at < ascending.length; at += pageMax) {
       if (at > 0) await new Promise<void>((resolve) => clock.defer(resolve));
       const page = Array.from(ascending.subarray(at, at + pageMax), (revision) => {
@@ -108,7 +108,7 @@ function* pagesOf(changes: readonly StoredChange[]): Generator<readonly StoredCh
   let pageBytes = 0;
   for (const [at, { bytes }] of changes.entries()) {
     pageBytes += bytes.length;
-    if (pageBytes <= jobsLimits.frameBytesMax.value || at === start) continue;
+    if (pageBytes <= limitValues.frameBytesMax || at === start) continue;
     yield changes.slice(start, at);
     start = at;
     pageBytes = bytes.length;

@@ -17,7 +17,7 @@ import type {
   StoreCapabilities,
   StoreSubscribeOptions,
 } from '../job-store.js';
-import { jobsLimits } from '../limits.js';
+import { limitValues } from '../limits.js';
 import { type JobsMetrics, type TimedWriteDeps, timedWrite } from '../metrics-list.js';
 import { type StoredState, withPayload } from '../wire/messages.js';
 import { decodeEvent, decodeState, type EncodedEvent } from './changes.js';
@@ -163,7 +163,7 @@ export abstract class CheckedJobStore<Engine extends StoreEngine> implements Job
     this.engine.begin(signal);
     const bounds = {
       afterRevision: checkCount(page.afterRevision, 'afterRevision'),
-      limit: checkPageLimit(page.limit, jobsLimits.listStatesMax.value),
+      limit: checkPageLimit(page.limit, limitValues.listStatesMax),
     };
     return this.engine.reads.listStates(checkJobId(jobId), input.checkScope(scope), bounds, signal);
   }

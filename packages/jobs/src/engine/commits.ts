@@ -8,7 +8,7 @@
 //
 // J3, J4  A write is as durable as requested before it is acknowledged, and before anyone sees its revision.
 import { AssertionError, abortedError, assert, type Clock, SynclineError } from '@syncline/kernel';
-import { jobsLimits } from '../limits.js';
+import { limitValues } from '../limits.js';
 import type { JobCache } from './job-cache.js';
 import type { JobMirror } from './job-mirror.js';
 import { CommitBatch, type StagedJob } from './staged-job.js';
@@ -308,11 +308,11 @@ class CommitLane {
   }
 
   take(): readonly PendingCall[] {
-    const { commitWritesMax, commitBytesMax } = jobsLimits;
+    const { commitWritesMax, commitBytesMax } = limitValues;
     let bytes = 0;
     const isBeyond = (call: PendingCall, at: number) => {
       bytes += call.bytes;
-      return at > 0 && (at >= commitWritesMax.value || bytes > commitBytesMax.value);
+      return at > 0 && (at >= commitWritesMax || bytes > commitBytesMax);
     };
     const end = this.#waiting.findIndex(isBeyond);
     const taken = end === -1 ? this.#waiting : this.#waiting.slice(0, end);

@@ -5,7 +5,7 @@
 // they replace at or below the new one, so compaction reads each change once.
 import { SynclineError } from '@syncline/kernel';
 import { hasCode } from '../core/refusals.js';
-import { jobsLimits } from '../limits.js';
+import { limitValues } from '../limits.js';
 import type { EngineParts } from './commits.js';
 import type { JobMirror } from './job-mirror.js';
 import type { CommitBatch, StagedJob } from './staged-job.js';
@@ -101,7 +101,7 @@ export class Compaction {
         for (const { kind, revision, taskId, tag, bytes: message } of page) {
           if (revision > through) return { candidates, compactedTo: through };
           bytes += message.length;
-          if (bytes > jobsLimits.commitBytesMax.value && candidates.length > 0)
+          if (bytes > limitValues.commitBytesMax && candidates.length > 0)
             return { candidates, compactedTo: revision - 1 };
           candidates.push({ kind, revision, taskId, tag });
         }

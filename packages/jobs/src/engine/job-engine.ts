@@ -75,6 +75,7 @@ const RINGS_PER_CACHE = 16;
 
 export class JobEngine implements LocalEngine, AdapterHost {
   readonly adapter: StoreAdapter;
+  readonly capabilities: StoreCapabilities;
   readonly #deps: EngineDeps;
   readonly #limits: Required<EngineOptions>;
   #generation = 0;
@@ -90,6 +91,7 @@ export class JobEngine implements LocalEngine, AdapterHost {
 
   constructor(adapter: StoreAdapter, deps: EngineDeps, options: EngineOptions) {
     this.adapter = adapter;
+    this.capabilities = adapter.capabilities;
     this.#deps = deps;
     this.#limits = { ...limitValues, ...options };
     this.#quota = new SubscriberQuota(deps.metrics);
@@ -117,10 +119,6 @@ export class JobEngine implements LocalEngine, AdapterHost {
     this.#planSweep();
   }
 
-  get capabilities(): StoreCapabilities {
-    return this.adapter.capabilities;
-  }
-
   openSubscription(jobId: string, options: StoreSubscribeOptions): Promise<OpenedSubscription> {
     return this.reads.ofJob(checkJobId(jobId), undefined, async (job) =>
       this.#feedOf(job).open(options, job.row.numTasks),
@@ -135,7 +133,7 @@ export class JobEngine implements LocalEngine, AdapterHost {
       writeQueue: this.#commits.quota.count,
       writeQueueBytes: this.#commits.quota.bytes,
       subscribers: this.#quota.count,
-      openSnapshots: this.reads.openSnapshotsCount,
+      openSnapshots: this.reads.slots.takenCount,
       logRecords: this.#commits.logRecords,
       ...this.adapter.status?.(),
     };
@@ -158,7 +156,7 @@ export class JobEngine implements LocalEngine, AdapterHost {
     await Promise.all([this.#compaction.stop(), this.#leases.close()]);
     await committed;
     for (const { feed } of this.#jobs.feeds.values()) feed.close();
-    await this.reads.whenDone();
+    await this.reads.slots.free(); // reads in progress are allowed to finish
     await this.adapter.close();
   }
 
@@ -202,7 +200,7 @@ export class JobEngine implements LocalEngine, AdapterHost {
       {
         jobId,
         base: `${incarnation}${generation}`,
-        history: this.adapter.capabilities.history,
+        history: this.capabilities.history,
         ring: { changesMax, bytesMax: Math.floor(cacheBytesMax / RINGS_PER_CACHE) },
       },
     );

@@ -59,15 +59,10 @@ export class SubscriberQuota implements BufferRoom {
     this.#bytes += bytes;
   }
 
-  /** Every `take` must be followed by exactly one `giveBack`. */
-  take(): void {
-    refuseBeyond('subscribersMax', this.count, 'the store');
-    this.count += 1;
-    this.#metrics.set('syncline_jobs_subscribers', this.count);
-  }
-
-  giveBack(): void {
-    this.count -= 1;
+  /** Every 1 must be followed by exactly one −1. */
+  addSubscriber(count: 1 | -1): void {
+    if (count === 1) refuseBeyond('subscribersMax', this.count, 'the store');
+    this.count += count;
     this.#metrics.set('syncline_jobs_subscribers', this.count);
   }
 }
@@ -84,15 +79,11 @@ export class JobFeed extends Feed<JobFeedChange, JobFilter> {
 
   constructor(deps: JobFeedDeps, options: JobFeedOptions) {
     const { jobId, base, history, ring = { changesMax: 0, bytesMax: 0 } } = options;
+    const { replayAgeMaxMs: viewAgeMaxMs, liveIntervalMs } = limitValues;
     const job = { jobId, base };
     super(
       { clock: deps.clock, store: feedStore(deps.source, job), room: deps.quota },
-      {
-        history,
-        viewAgeMaxMs: limitValues.replayAgeMaxMs,
-        liveIntervalMs: limitValues.liveIntervalMs,
-        ring,
-      },
+      { history, viewAgeMaxMs, liveIntervalMs, ring },
     );
     this.#deps = deps;
     this.#job = job;
@@ -118,7 +109,7 @@ export class JobFeed extends Feed<JobFeedChange, JobFilter> {
     const resume = after === undefined ? {} : this.#resumeAt(after);
     refuseBeyond('subscribersPerJobMax', this.subscribersCount, 'the job');
     const { quota } = this.#deps;
-    quota.take();
+    quota.addSubscriber(1);
     const presenter = jobPresenter(this.#deps, this.#job, { history, overflow, after });
     try {
       const events = this.subscribeAs(presenter, {
@@ -130,7 +121,7 @@ export class JobFeed extends Feed<JobFeedChange, JobFilter> {
       });
       return { events, cursor: () => presenter.cursorAt(events.position) };
     } catch (thrown) {
-      quota.giveBack();
+      quota.addSubscriber(-1);
       throw thrown;
     }
   }
@@ -232,7 +223,7 @@ function jobPresenter(
       const reason = why === 'full' ? overflow : 'cancel';
       metrics.add('syncline_jobs_subscription_drops_total', 1, { reason });
     },
-    onEnd: () => quota.giveBack(),
+    onEnd: () => quota.addSubscriber(-1),
   };
 }
 

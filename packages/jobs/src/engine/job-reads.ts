@@ -11,7 +11,7 @@ import { jobInfoOf, leaseOf } from '../core/rows.js';
 import type { JobInfo, JobList, JobSummary, Scope, TaskLease } from '../job.js';
 import { defaultState } from '../job.js';
 import type { PageBounds } from '../job-store.js';
-import { jobsLimits } from '../limits.js';
+import { limitValues } from '../limits.js';
 import type { StoredState } from '../wire/messages.js';
 import { type Cell, type CellsSummary, cellName, progressOf } from './cell-counts.js';
 import type { JobFilter } from './changes.js';
@@ -40,20 +40,11 @@ const STATE_BYTES = 16;
 
 export class JobReads implements StoreReads {
   readonly #deps: JobReadsDeps;
-  readonly #slots: ViewSlots;
+  readonly slots: ViewSlots;
 
   constructor(deps: JobReadsDeps, openSnapshotsMax: number) {
     this.#deps = deps;
-    this.#slots = new ViewSlots(deps, openSnapshotsMax);
-  }
-
-  get openSnapshotsCount(): number {
-    return this.#slots.takenCount;
-  }
-
-  /** Resolves when no view is open: reads in progress are allowed to finish. */
-  whenDone(): Promise<void> {
-    return this.#slots.free();
+    this.slots = new ViewSlots(deps, openSnapshotsMax);
   }
 
   async getJob(jobId: string, signal: Signal): Promise<JobInfo | undefined> {
@@ -121,7 +112,7 @@ export class JobReads implements StoreReads {
     isSubscriber = false,
   ): Promise<JobFeedView> {
     const { jobs } = this.#deps;
-    const slot = await this.#slots.take(signal);
+    const slot = await this.slots.take(signal);
     jobs.hold(jobId);
     const release = () => {
       slot.giveBack();
@@ -259,7 +250,7 @@ export async function readPage(
       for (const change of changes) {
         if (change.kind !== 'state') continue;
         bytes += STATE_BYTES + change.bytes.length;
-        const isFull = states.length === limit || bytes > jobsLimits.listStatesBytesMax.value;
+        const isFull = states.length === limit || bytes > limitValues.listStatesBytesMax;
         if (isFull && last > 0) return { states, revision: last, incarnation, more: true };
         states.push(change.bytes);
         last = change.revision;
@@ -294,7 +285,7 @@ export async function jobListOf(
       if (!isDamaged && !isSummaryWanted(query, listed)) continue;
       bytes += isDamaged ? SUMMARY_BYTES : summaryBytes(listed);
       const count = jobs.length + damaged.length;
-      if (count === query.limit || (count > 0 && bytes > jobsLimits.listJobsBytesMax.value))
+      if (count === query.limit || (count > 0 && bytes > limitValues.listJobsBytesMax))
         return result(true);
       last = isDamaged ? listed.damagedJobId : listed.job.jobId;
       if (isDamaged) damaged.push(last);
@@ -317,7 +308,7 @@ function namedCells(job: JobMirror, summaries: readonly CellsSummary[]): readonl
 export function lostOf(job: Pick<JobMirror, 'cells' | 'tasks'>): readonly TaskLease[] {
   return [...job.cells.lostTasks]
     .sort((a, b) => a - b)
-    .slice(0, jobsLimits.lostListMax.value)
+    .slice(0, limitValues.lostListMax)
     .flatMap((taskId) => job.tasks.get(taskId) ?? [])
     .map((task) => leaseOf(task, 0));
 }

@@ -4,7 +4,7 @@
 // In a shared store expiry is by the database's clock, and the database is polled for overdue leases.
 import { type Clock, SynclineError, type Timer } from '@syncline/kernel';
 import { decideLost } from '../core/decide-lease.js';
-import { jobsLimits } from '../limits.js';
+import { limitValues } from '../limits.js';
 import type { EngineParts } from './commits.js';
 import type { CommitBatch, StagedJob } from './staged-job.js';
 import type { LeaseRef, StoreStart } from './store-adapter.js';
@@ -112,7 +112,7 @@ export class Leases {
 
   #take(): ReadonlyMap<string, readonly LeaseRef[]> {
     const byJob = new Map<string, LeaseRef[]>();
-    for (const [name, lease] of [...this.#waiting].slice(0, jobsLimits.commitWritesMax.value)) {
+    for (const [name, lease] of [...this.#waiting].slice(0, limitValues.commitWritesMax)) {
       this.#waiting.delete(name);
       const leases = byJob.get(lease.jobId) ?? [];
       byJob.set(lease.jobId, leases);
@@ -222,10 +222,8 @@ export class LeaseWatch {
     this.forget(incarnation, taskId);
     if (ttlMs === 0 || this.#isClosed) return;
     const tasks = this.#jobs.get(incarnation) ?? new Map<number, Entry>();
-    this.#jobs.set(
-      incarnation,
-      tasks.set(taskId, { lease, ttlMs, deadlineMs: 0, lookAtMs: NEVER }),
-    );
+    tasks.set(taskId, { lease, ttlMs, deadlineMs: 0, lookAtMs: NEVER });
+    this.#jobs.set(incarnation, tasks);
     this.extend(incarnation, taskId);
   }
 

@@ -104,7 +104,7 @@ export function checkWireWrite(fields: WriteFields): CheckedWrite {
   if (payloadJson === undefined) return new CheckedWrite(fields);
   refuseTooLarge(Buffer.byteLength(payloadJson));
   const payload = parsePayload(payloadJson);
-  if (payload === undefined) throw payloadRefused('is not a JSON object', []);
+  if (payload === undefined) throw payloadRefusal([{ message: 'is not a JSON object', path: [] }]);
   checkJson(payload);
   return new CheckedWrite(fields, canonicalJson(payload));
 }
@@ -136,7 +136,8 @@ function inOrder(value: unknown): unknown {
  * cyclic value, or one that is referenced many times, is rejected before it can exhaust memory.
  */
 export function checkPayload(value: unknown): string {
-  if (!isPlainObject(value)) throw payloadRefused(`is ${kindOf(value)}, not an object`, []);
+  if (!isPlainObject(value))
+    throw payloadRefusal([{ message: `is ${kindOf(value)}, not an object`, path: [] }]);
   checkJson(value);
   const json = JSON.stringify(value);
   refuseTooLarge(Buffer.byteLength(json));
@@ -164,7 +165,7 @@ function checkJson(payload: object): void {
     refuseTooLarge(bytes);
   };
   const refuse = (message: string): never => {
-    throw payloadRefused(message, [...path]);
+    throw payloadRefusal([{ message, path: [...path] }]);
   };
   const visitMember = (name: PropertyKey, value: unknown): void => {
     path.push(name);
@@ -203,10 +204,6 @@ function refuseTooLarge(bytes: number): void {
   if (bytes <= bytesMax) return;
   const message = `the payload has ${bytes} bytes or more as JSON; at most ${bytesMax} are allowed. Store it elsewhere and keep a reference here.`;
   throw values.limitExceeded('payloadBytesMax', message);
-}
-
-function payloadRefused(message: string, path: readonly PropertyKey[]): SynclineError {
-  return payloadRefusal([{ message, path }]);
 }
 
 /** A Date, a Map or a class instance would not survive a round trip through JSON. */

@@ -93,20 +93,11 @@ export function limitExceeded(limit: JobsLimitName, message: string): SynclineEr
 
 /** Formats a value for an error message: short, on one line, and never throws. */
 function shown(value: unknown): string {
-  switch (typeof value) {
-    case 'string':
-      return cut(JSON.stringify(value.slice(0, SHOWN_LENGTH_MAX + 1)));
-    case 'number':
-    case 'boolean':
-    case 'undefined':
-    case 'bigint':
-      return cut(String(value));
-    case 'object':
-      if (value === null) return 'null';
-      return Array.isArray(value) ? `a list of ${value.length}` : 'an object';
-    default:
-      return `a ${typeof value}`;
-  }
+  if (typeof value === 'string') return cut(JSON.stringify(value.slice(0, SHOWN_LENGTH_MAX + 1)));
+  if (Array.isArray(value)) return `a list of ${value.length}`;
+  if (typeof value === 'object' && value !== null) return 'an object';
+  const isNamed = typeof value === 'function' || typeof value === 'symbol';
+  return isNamed ? `a ${typeof value}` : cut(String(value));
 }
 
 function cut(text: string): string {

@@ -7,8 +7,7 @@
 import { assert } from '@syncline/kernel';
 import type { LeaseRequest, TaskLease } from '../job.js';
 import { checkClaimant, checkFence, checkUnmarked, noSuchJob } from './refusals.js';
-import type { TaskRow } from './rows.js';
-import { type Applied, type JobRows, leaseOf, nextChange } from './rows.js';
+import { type Applied, type JobRows, leaseOf, nextChange, type TaskRow } from './rows.js';
 
 export type LeaseRows = JobRows & Readonly<{ task: TaskRow | undefined }>;
 

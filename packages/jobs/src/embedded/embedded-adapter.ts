@@ -10,14 +10,18 @@ import { cellName } from '../engine/cell-counts.js';
 import type { JobFilter } from '../engine/changes.js';
 import { type EngineJobStore, type EngineOptions, openJobStore } from '../engine/job-engine.js';
 import type * as port from '../engine/store-adapter.js';
-import type { EngineDeps } from '../engine/store-adapter.js';
-import type { StoreCapabilities } from '../job-store.js';
-import { ALL_CAPABILITIES } from '../job-store.js';
+import { ALL_CAPABILITIES, type StoreCapabilities } from '../job-store.js';
 import { limitValues } from '../limits.js';
 import { Deletions, type EmbeddedAdapterDeps } from './deletions.js';
-import { readStart } from './embedded-start.js';
 import { embeddedView } from './embedded-view.js';
-import { type EmbeddedHandle, loadRows, type ReadRow, readBatches, tagNoOf } from './load-rows.js';
+import {
+  type EmbeddedHandle,
+  loadRows,
+  type ReadRow,
+  readBatches,
+  readStart,
+  tagNoOf,
+} from './load-rows.js';
 import * as rows from './rows.js';
 
 type Job = port.MirroredJob<EmbeddedHandle>;
@@ -240,7 +244,7 @@ function missing(key: Uint8Array): never {
   throw rows.corruptRow(key);
 }
 
-export type EmbeddedJobStoreDeps = EngineDeps & EmbeddedAdapterDeps;
+export type EmbeddedJobStoreDeps = port.EngineDeps & EmbeddedAdapterDeps;
 export type EmbeddedJobStoreOptions = EngineOptions;
 
 /** Opens a job store in the given Storage. The caller owns the storage: close the job store first, then the storage. */

@@ -7,9 +7,8 @@ import { assert } from '@syncline/kernel';
 import { hasCode } from '../core/refusals.js';
 import type { JobsMetrics } from '../metrics-list.js';
 import type { StoredChange } from './changes.js';
-import type { RetentionLimits } from './compaction.js';
 import type { JobFeed } from './job-feed.js';
-import { JobMirror } from './job-mirror.js';
+import { JobMirror, type RetentionLimits } from './job-mirror.js';
 import type { JobRows, Since, StoreAdapter } from './store-adapter.js';
 
 type Deps = Readonly<{ adapter: StoreAdapter; metrics: JobsMetrics }>;

@@ -139,7 +139,7 @@ export const SOURCE_EDITS = {
   /** Old cursors are still accepted after buffered writes were lost. */
   'jobs-buffered-cursors-not-reset': [
     {
-      file: 'embedded/embedded-start',
+      file: 'embedded/load-rows',
       find: 'generation: stored.generation + 1',
       replace: 'generation: stored.generation',
     },

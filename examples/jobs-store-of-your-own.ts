@@ -65,8 +65,6 @@ class FileAdapter implements StoreAdapter<string> {
     durability: 'synced',
     lost: 'store',
   } as const;
-  /** The engine says which replaced changes are old enough to be removed. */
-  readonly compacts = true;
   readonly #path: string;
   #jobs: Jobs = new Map();
 

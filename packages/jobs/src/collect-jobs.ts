@@ -10,7 +10,7 @@ import {
   SynclineError,
   silentLogger,
 } from '@syncline/kernel';
-import type { JobInfo, JobQuery, JobSummary } from './job.js';
+import type { JobQuery, JobSummary } from './job.js';
 import type { CallOptions, JobStore } from './job-store.js';
 
 const HOUR_MS = 3_600_000;
@@ -25,16 +25,13 @@ export type RetentionPolicy = Readonly<{
   idleMs?: number;
 }>;
 
-type RetentionReason = 'finished' | 'marked' | 'idle';
-
 /** Why a job may be deleted; undefined if it may not. `nowMs` is by the caller's clock, not the store's. */
 function reasonToDelete(
   { job, cells }: JobSummary,
   policy: RetentionPolicy,
   nowMs: number,
-): RetentionReason | undefined {
-  const { finishedMs = 7 * DAY_MS, markedMs = HOUR_MS } = policy;
-  const { idleMs = Number.POSITIVE_INFINITY } = policy;
+): 'finished' | 'marked' | 'idle' | undefined {
+  const { finishedMs = 7 * DAY_MS, markedMs = HOUR_MS, idleMs = Infinity } = policy;
   if (job.deletedAtMs !== undefined)
     return nowMs - job.deletedAtMs >= markedMs ? 'marked' : undefined;
   const unchangedMs = nowMs - job.changedAtMs;
@@ -71,34 +68,25 @@ export async function collectJobs(
   while (query !== undefined) {
     const { jobs, next } = await store.listJobs(query, call);
     for (const summary of jobs) {
-      const { job } = summary;
+      const { jobId, incarnation, revision: ifRevision } = summary.job;
       examined += 1;
       const reason = reasonToDelete(summary, policy, clock.nowMs());
       if (reason === undefined) continue;
       if (policy.signal?.aborted) throw abortedError('the sweep over jobs', policy.signal);
       try {
-        if (!(await deleteUnchanged(store, job, call))) continue;
-        deleted.push(job.jobId);
-        logger.info('expired job deleted', { jobId: job.jobId, reason });
+        if (!(await store.deleteJob(jobId, { ...call, incarnation, ifRevision }))) continue;
+        deleted.push(jobId);
+        logger.info('expired job deleted', { jobId, reason });
       } catch (thrown) {
         const error = SynclineError.from(thrown);
         if (error.code === 'aborted') throw error;
         // The job was recreated or changed after it was listed.
         if (error.code === 'fenced' || error.code === 'conflict') continue;
-        failed.push({ jobId: job.jobId, error });
-        logger.warn('🟡 an expired job could not be deleted', {
-          jobId: job.jobId,
-          error: error.code,
-        });
+        failed.push({ jobId, error });
+        logger.warn('🟡 an expired job could not be deleted', { jobId, error: error.code });
       }
     }
     query = next === undefined ? undefined : { afterJobId: next };
   }
   return { examined, deleted, failed };
-}
-
-/** If the job has changed since it was listed, this is a `conflict` and the job is kept. */
-function deleteUnchanged(store: JobStore, seen: JobInfo, call: CallOptions): Promise<boolean> {
-  const { jobId, incarnation, revision: ifRevision } = seen;
-  return store.deleteJob(jobId, { ...call, incarnation, ifRevision });
 }

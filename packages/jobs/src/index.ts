@@ -18,26 +18,20 @@ export type {
   JobQuery,
   JobSpec,
   JobSummary,
+  JsonObject,
+  JsonValue,
   Labels,
   LeaseRequest,
   LeaseState,
   Progress,
+  SchemaIssue,
+  Scope,
+  State,
+  StatusClass,
   TagProgress,
   TaskLease,
 } from './job.js';
-export {
-  compareStatus,
-  defaultState,
-  JobStatus,
-  type JsonObject,
-  type JsonValue,
-  type SchemaIssue,
-  type Scope,
-  type State,
-  type StatusClass,
-  statusClass,
-  withoutPayload,
-} from './job.js';
+export { compareStatus, defaultState, JobStatus, statusClass, withoutPayload } from './job.js';
 export type {
   CallOptions,
   CreatedJob,

@@ -25,7 +25,6 @@ export type StoreCapabilities = Readonly<{
   lost: 'store' | 'reader';
 }>;
 
-/** The capabilities of a store with the strongest guarantees. */
 export const ALL_CAPABILITIES: StoreCapabilities = {
   history: 'all',
   reads: 'linearizable',
@@ -40,14 +39,12 @@ export type CallOptions = Readonly<{
   observer?: JobsMetrics;
 }>;
 
-/** Options of a call that concerns a whole job. */
 export type JobCallOptions = CallOptions &
   Readonly<{
     /** The expected incarnation: if the job has been recreated since, the write is `fenced`. Default: any. */
     incarnation?: string;
   }>;
 
-/** Options of `deleteJob`. */
 export type DeleteOptions = JobCallOptions &
   Readonly<{
     /** Deletes the job only if it is at this revision; otherwise `conflict`. Default: any revision. */
@@ -122,13 +119,7 @@ export interface JobStore extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-// What a subscriber receives: the current states, a marker, then changes.
-//
-//   snapshot* synced (change | gap | stale | live)*
-//
-// `stale` and `live` may also occur during a replay. `lease` and `job`, if requested, occur in order of revision both
-// before and after `synced`. After a `gap` with reason `reset` the sequence starts again; one with reason `deleted` is
-// the last event.
+// What a subscriber receives: snapshot* synced (change | gap | stale | live)*. SPEC.md describes the grammar.
 
 /** Where to resume. Opaque: pass the cursor of an event. */
 export type Cursor = string & { readonly __brand: 'JobCursor' };
@@ -174,11 +165,8 @@ export interface JobSubscription<E = JobEvent> extends AsyncIterable<E>, AsyncDi
   readonly cursor: Cursor | undefined;
 }
 
-// The format of a cursor: `base:revision`, with `~` at the end during a replay.
-//
-// `base` identifies the history that the revision belongs to: the incarnation of the job and, for a store that may have
-// lost revisions it had already delivered, how often that has happened. With a cursor of another base, a subscription
-// starts over.
+// The format of a cursor: `base:revision`, with `~` at the end during a replay. With a cursor of another base, that is, of
+// another incarnation or of a history that was lost, a subscription starts over.
 
 export type CursorParts = Readonly<{
   base: string;
@@ -200,9 +188,6 @@ export function parseCursor(text: string): CursorParts {
   if (base !== undefined && Number.isSafeInteger(revision))
     return { base, revision, isReplaying: mark === '~' };
   const shown = JSON.stringify(String(text).slice(0, 64));
-  throw new SynclineError(
-    'invalid-argument',
-    `the cursor ${shown} is malformed. Pass the cursor of an event unchanged, or none to start from the beginning.`,
-    { details: { field: 'after' } },
-  );
+  const message = `the cursor ${shown} is malformed. Pass the cursor of an event unchanged, or none to start from the beginning.`;
+  throw new SynclineError('invalid-argument', message, { details: { field: 'after' } });
 }

@@ -1,4 +1,4 @@
-// The metadata of a job, and the leases of its tasks.
+// A job, its leases, its states, and their progress, as users see them.
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 
 export type Labels = Readonly<Record<string, string>>;
@@ -66,7 +66,6 @@ export type TaskLease = Readonly<{
   ttlMs: number;
   /** By the store's wall clock; 0 if it never expires or is not held. For display only: no decision depends on it. */
   expiresAtMs: number;
-  /** The name that the claimant gave itself. */
   holder: string;
   /** The revision of its last transition. */
   revision: number;
@@ -82,8 +81,6 @@ export type LeaseRequest = Readonly<{
   ttlMs: number;
   holder: string;
 }>;
-
-// State: the latest write of a task for a tag. Only that task writes it.
 
 export type JsonValue =
   | null
@@ -153,7 +150,6 @@ export function withoutPayload<S extends object>(state: S): S {
   return rest as S;
 }
 
-/** The same progress with its states converted. */
 export function mapProgress<A, B>(progress: Progress<A>, map: (state: A) => B): Progress<B> {
   const mapped = <Row extends Pick<TagProgress<A>, 'lowest' | 'worst'>>(row: Row) => {
     return { ...row, lowest: map(row.lowest), worst: map(row.worst) };
@@ -161,10 +157,7 @@ export function mapProgress<A, B>(progress: Progress<A>, map: (state: A) => B): 
   return { ...mapped(progress), tags: progress.tags.map(mapped) };
 }
 
-// The status of a task for a tag: one int32. The numbers are part of the public contract.
-//
-//   ≤ −3 failed   −2 warned   −1 failed   0 not started   1 … 2147483646 running   2147483647 finished
-
+/** ≤ −3 failed, −2 warned, −1 failed, 0 not started, 1 … 2147483646 running, 2147483647 finished: a public contract. */
 export const JobStatus = {
   notStarted: 0,
   started: 1,
@@ -184,7 +177,6 @@ export const STATUS_CLASSES = [
   'finished',
 ] as const satisfies readonly StatusClass[];
 
-/** Defined for every int32. */
 export function statusClass(status: number): StatusClass {
   if (status === JobStatus.finished) return 'finished';
   if (status > JobStatus.notStarted) return 'running';
@@ -197,16 +189,11 @@ export function compareStatus(a: number, b: number): number {
   return a - b;
 }
 
-/**
- * Sorts statuses by severity: failed, warned, not started, running, finished, and within a class by number. It is the
- * status itself, except that −1 and −2 are swapped, because a warning has the lower number.
- */
+/** Sorts by severity, and within a class by number: the status itself, except that −1 and −2 are swapped. */
 export function severityOf(status: number): number {
   if (status === JobStatus.warning) return JobStatus.error;
   return status === JobStatus.error ? JobStatus.warning : status;
 }
-
-// The progress of a scope, over the same cells as `getState`.
 
 export type Counts = Readonly<{
   notStarted: number;
@@ -230,7 +217,6 @@ export type Progress<S = State> = Readonly<{
   cells: Counts;
   /** The mean of the cells' `progress`, 1 if finished. Rounded down to a tenth; 100 only when all are finished. */
   percent: number;
-  /** Number of tasks whose lease is lost. */
   lostTasks: number;
   /** The state with the lowest status: what `getState` returns. */
   lowest: S;
@@ -243,10 +229,8 @@ export type Progress<S = State> = Readonly<{
   tags: readonly TagProgress<S>[];
 }>;
 
-// Tags are ordered by their UTF-8 bytes, so that all stores return the same order.
-
 /**
- * Compares by UTF-8 bytes, without encoding. Code units sort like the bytes, except that surrogates, which encode
+ * Compares tags by UTF-8 bytes, without encoding. Code units sort like the bytes, except that surrogates, which encode
  * characters above U+FFFF, must come after the units U+E000 to U+FFFF.
  */
 export function compareTags(a: string, b: string): number {

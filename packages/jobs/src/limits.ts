@@ -101,3 +101,8 @@ export const jobsLimits = defineLimits({
   postgresAttemptsMax: entries(5, 'Attempts of a transaction that others keep from committing.'),
 });
 export type JobsLimitName = keyof typeof jobsLimits;
+
+/** The values alone. */
+export const limitValues = Object.fromEntries(
+  Object.entries(jobsLimits).map(([name, { value }]) => [name, value]),
+) as Readonly<Record<JobsLimitName, number>>;

@@ -1,7 +1,6 @@
 // When to reconnect after the connection to a store is lost, and when to give up. The same for all remote stores.
 //
-// The wait before attempt k = 0, 1, 2 … is min(maxMs, initialMs · 2^k) · u with u in [0.5, 1): long enough for a
-// server to start, and spread so that 1,000 subscribers do not reconnect at the same time.
+// The waits are long enough for a server to start, and spread so that 1,000 subscribers do not reconnect at once.
 import { backoffMs, type Random, SynclineError } from '@syncline/kernel';
 import { integer, members, orDefault } from './checks/values.js';
 import type { Cursor } from './job-store.js';
@@ -36,11 +35,9 @@ export function outOfReach(
   { cursor, cause }: { readonly cursor: Cursor | undefined; readonly cause: SynclineError },
 ): SynclineError {
   const detail = cause.message.replace(/\.$/, '');
-  return new SynclineError(
-    'unavailable',
-    `the job store was unreachable for ${attempts} attempts: ${detail}. Subscribe again with the cursor in details.`,
-    { details: cursor === undefined ? {} : { cursor }, cause },
-  );
+  const message = `the job store was unreachable for ${attempts} attempts: ${detail}. Subscribe again with the cursor in details.`;
+  const details = cursor === undefined ? {} : { cursor };
+  return new SynclineError('unavailable', message, { details, cause });
 }
 
 const DAY_MS = 86_400_000;

@@ -16,7 +16,7 @@ export type {
   Commit,
   CommitRequest,
   CommitRows,
-  DamagedRows,
+  DamagedRow,
   Decide,
   EngineDeps,
   JobCommit,

@@ -4,24 +4,9 @@ import { hash } from 'node:crypto';
 import { type Durability, SynclineError } from '@syncline/kernel';
 import type { JsonObject, SchemaIssue } from '../job.js';
 import type { StateWrite } from '../job-store.js';
-import { jobsLimits } from '../limits.js';
+import { limitValues } from '../limits.js';
 import { parsePayload } from '../wire/messages.js';
-import {
-  checkCount,
-  checkEpoch,
-  checkEventId,
-  checkIncarnation,
-  checkJobId,
-  checkKnownKeys,
-  checkMessage,
-  checkProgress,
-  checkSchemaVersion,
-  checkStatus,
-  checkTag,
-  checkTaskId,
-  limitExceeded,
-  oneOf,
-} from './values.js';
+import * as values from './values.js';
 
 export const CONTENT_KEYS = {
   jobId: true,
@@ -45,7 +30,7 @@ const KNOWN: Readonly<Record<keyof StateWrite, true>> = {
 
 export type WriteFields = Omit<StateWrite, 'payload'> & Readonly<{ payloadJson?: string }>;
 
-const checkDurability = oneOf('synced', 'buffered');
+const checkDurability = values.oneOf('synced', 'buffered');
 
 /** Approximate size of a queued write, excluding its message and payload. */
 const WRITE_BYTES = 512;
@@ -69,17 +54,17 @@ export class CheckedWrite implements StateWrite {
   /** Checks everything but the payload. `canonical` is the payload's canonical JSON, if already computed. */
   constructor(fields: WriteFields, canonical?: string) {
     const { ifVersion, durability, progress, payloadJson } = fields;
-    this.jobId = checkJobId(fields.jobId);
-    this.incarnation = checkIncarnation(fields.incarnation);
-    this.taskId = checkTaskId(fields.taskId);
-    this.epoch = checkEpoch(fields.epoch);
-    this.tag = checkTag(fields.tag);
-    this.status = checkStatus(fields.status);
-    this.message = checkMessage(fields.message);
-    this.schemaVersion = checkSchemaVersion(fields.schemaVersion);
-    this.eventId = checkEventId(fields.eventId);
-    if (progress !== undefined) this.progress = checkProgress(progress);
-    if (ifVersion !== undefined) this.ifVersion = checkCount(ifVersion, 'ifVersion');
+    this.jobId = values.checkJobId(fields.jobId);
+    this.incarnation = values.checkIncarnation(fields.incarnation);
+    this.taskId = values.checkTaskId(fields.taskId);
+    this.epoch = values.checkEpoch(fields.epoch);
+    this.tag = values.checkTag(fields.tag);
+    this.status = values.checkStatus(fields.status);
+    this.message = values.checkMessage(fields.message);
+    this.schemaVersion = values.checkSchemaVersion(fields.schemaVersion);
+    this.eventId = values.checkEventId(fields.eventId);
+    if (progress !== undefined) this.progress = values.checkProgress(progress);
+    if (ifVersion !== undefined) this.ifVersion = values.checkCount(ifVersion, 'ifVersion');
     if (durability !== undefined) this.durability = checkDurability(durability, 'durability');
     if (payloadJson !== undefined) this.payloadJson = payloadJson;
     if (canonical !== undefined) this.#digest = contentDigest(this, canonical);
@@ -107,7 +92,7 @@ export class CheckedWrite implements StateWrite {
 /** Returns a write that was already checked unchanged. */
 export function checkStateWrite(write: StateWrite): CheckedWrite {
   if (write instanceof CheckedWrite) return write;
-  checkKnownKeys(write, 'the write', KNOWN);
+  values.checkKnownKeys(write, 'the write', KNOWN);
   const { payload, ...fields } = write;
   if (payload === undefined) return new CheckedWrite(fields);
   return new CheckedWrite({ ...fields, payloadJson: checkPayload(payload) });
@@ -119,7 +104,7 @@ export function checkWireWrite(fields: WriteFields): CheckedWrite {
   if (payloadJson === undefined) return new CheckedWrite(fields);
   refuseTooLarge(Buffer.byteLength(payloadJson));
   const payload = parsePayload(payloadJson);
-  if (payload === undefined) throw payloadRefused('is not a JSON object', []);
+  if (payload === undefined) throw payloadRefusal([{ message: 'is not a JSON object', path: [] }]);
   checkJson(payload);
   return new CheckedWrite(fields, canonicalJson(payload));
 }
@@ -147,12 +132,12 @@ function inOrder(value: unknown): unknown {
 }
 
 /**
- * Serializes a JSON object of bounded size and depth. The value is walked and its size counted before anything is
- * serialized, so a cyclic value, or one that is referenced many times, is rejected before it can exhaust memory. Throws
- * `invalid-argument` with `details.issues`, or `limit-exceeded`.
+ * The JSON of an object of bounded size and depth. It is walked and its size counted before anything is serialized, so a
+ * cyclic value, or one that is referenced many times, is rejected before it can exhaust memory.
  */
 export function checkPayload(value: unknown): string {
-  if (!isPlainObject(value)) throw payloadRefused(`is ${kindOf(value)}, not an object`, []);
+  if (!isPlainObject(value))
+    throw payloadRefusal([{ message: `is ${kindOf(value)}, not an object`, path: [] }]);
   checkJson(value);
   const json = JSON.stringify(value);
   refuseTooLarge(Buffer.byteLength(json));
@@ -168,12 +153,11 @@ export function payloadRefusal(issues: readonly SchemaIssue[]): SynclineError {
   });
 }
 
-/** Throws if the value is not JSON, or too deep or large. It counts a lower bound of the size. */
 function checkJson(payload: object): void {
   /** The objects on the path to the current one, and the member names that lead there. */
   const open = new Set<object>();
   const path: PropertyKey[] = [];
-  const { value: depthMax } = jobsLimits.payloadDepthMax;
+  const { payloadDepthMax: depthMax } = limitValues;
   let bytes = 0;
 
   const count = (more: number): void => {
@@ -181,7 +165,7 @@ function checkJson(payload: object): void {
     refuseTooLarge(bytes);
   };
   const refuse = (message: string): never => {
-    throw payloadRefused(message, [...path]);
+    throw payloadRefusal([{ message, path: [...path] }]);
   };
   const visitMember = (name: PropertyKey, value: unknown): void => {
     path.push(name);
@@ -216,14 +200,10 @@ function checkJson(payload: object): void {
 }
 
 function refuseTooLarge(bytes: number): void {
-  const { value: bytesMax } = jobsLimits.payloadBytesMax;
+  const { payloadBytesMax: bytesMax } = limitValues;
   if (bytes <= bytesMax) return;
   const message = `the payload has ${bytes} bytes or more as JSON; at most ${bytesMax} are allowed. Store it elsewhere and keep a reference here.`;
-  throw limitExceeded('payloadBytesMax', message);
-}
-
-function payloadRefused(message: string, path: readonly PropertyKey[]): SynclineError {
-  return payloadRefusal([{ message, path }]);
+  throw values.limitExceeded('payloadBytesMax', message);
 }
 
 /** A Date, a Map or a class instance would not survive a round trip through JSON. */

@@ -12,144 +12,119 @@ import {
   STATUS_CLASSES,
 } from '../job.js';
 import type { StoreSubscribeOptions } from '../job-store.js';
-import { type JobsLimitName, jobsLimits } from '../limits.js';
-import {
-  anyValue,
-  type Checks,
-  checkEpoch,
-  checkHolder,
-  checkIncarnation,
-  checkJobId,
-  checkMembers,
-  checkNumTasks,
-  checkObject,
-  checkPageLimit,
-  checkTag,
-  checkTaskId,
-  checkTtlMs,
-  integer,
-  limitExceeded,
-  members,
-  oneOf,
-  optional,
-  orDefault,
-  refuseUnless,
-} from './values.js';
+import { type JobsLimitName, limitValues } from '../limits.js';
+import * as values from './values.js';
 
-const SPEC: Checks<Required<JobSpec>> = {
-  jobId: checkJobId,
-  numTasks: checkNumTasks,
-  expectedTags: orDefault(checkExpectedTags, []),
-  labels: orDefault(checkLabels, {}),
+const SPEC: values.Checks<Required<JobSpec>> = {
+  jobId: values.checkJobId,
+  numTasks: values.checkNumTasks,
+  expectedTags: values.orDefault(checkExpectedTags, []),
+  labels: values.orDefault(checkLabels, {}),
 };
-const PATCH: Checks<JobPatch> = {
-  labels: optional(checkLabels),
-  expectedTags: optional(checkExpectedTags),
+const PATCH: values.Checks<JobPatch> = {
+  labels: values.optional(checkLabels),
+  expectedTags: values.optional(checkExpectedTags),
 };
 
 export type CheckedJobQuery = Omit<JobQuery, 'limit'> & Readonly<{ limit: number }>;
 
-const JOBS_MAX = jobsLimits.listJobsMax.value;
-const QUERY: Checks<CheckedJobQuery> = {
-  prefix: optional(checkText),
-  worst: optional(oneOf(...STATUS_CLASSES)),
-  afterJobId: optional(checkJobId),
-  limit: (value = JOBS_MAX) => checkPageLimit(value, JOBS_MAX),
+const QUERY: values.Checks<CheckedJobQuery> = {
+  prefix: values.optional(values.checkText),
+  worst: values.optional(values.oneOf(...STATUS_CLASSES)),
+  afterJobId: values.optional(values.checkJobId),
+  limit: (value = limitValues.listJobsMax) => values.checkPageLimit(value, limitValues.listJobsMax),
 };
-const LEASE: Checks<LeaseRequest> = {
-  jobId: checkJobId,
-  incarnation: checkIncarnation,
-  taskId: (value) => checkTaskId(value),
-  action: oneOf('claim', 'renew', 'release'),
-  epoch: checkEpoch,
-  ttlMs: checkTtlMs,
-  holder: checkHolder,
+const LEASE: values.Checks<LeaseRequest> = {
+  jobId: values.checkJobId,
+  incarnation: values.checkIncarnation,
+  taskId: (value) => values.checkTaskId(value),
+  action: values.oneOf('claim', 'renew', 'release'),
+  epoch: values.checkEpoch,
+  ttlMs: values.checkTtlMs,
+  holder: values.checkHolder,
 };
 
-export const checkJobSpec = (spec: JobSpec) => checkMembers(spec, 'the job', SPEC);
-export const checkJobPatch = (patch: JobPatch) => checkMembers(patch, 'the patch', PATCH);
-export const checkJobQuery = (query: JobQuery) => checkMembers(query, 'the query', QUERY);
+export const checkJobSpec = (spec: JobSpec) => values.checkMembers(spec, 'the job', SPEC);
+export const checkJobPatch = (patch: JobPatch) => values.checkMembers(patch, 'the patch', PATCH);
+export const checkJobQuery = (query: JobQuery) => values.checkMembers(query, 'the query', QUERY);
 export const checkLeaseRequest = (request: LeaseRequest) =>
-  checkMembers(request, 'the lease request', LEASE);
+  values.checkMembers(request, 'the lease request', LEASE);
 
 /** Given `numTasks`, also checks that the job has the task. */
 export function checkScope(scope: Scope, numTasks?: number): Scope {
-  const taskId = optional((value) => checkTaskId(value, numTasks));
-  return checkMembers<Scope>(scope, 'the scope', { taskId, tag: optional(checkTag) });
+  const taskId = values.optional((value) => values.checkTaskId(value, numTasks));
+  return values.checkMembers<Scope>(scope, 'the scope', {
+    taskId,
+    tag: values.optional(values.checkTag),
+  });
 }
 
 export type CheckedSubscribeOptions = StoreSubscribeOptions &
   Readonly<Required<Pick<StoreSubscribeOptions, 'include' | 'overflow'>>> &
   Readonly<{ buffer: Readonly<{ maxEvents: number; maxBytes: number }> }>;
 
-const { bufferEventsMin, bufferEventsMax, bufferBytesMin, bufferBytesMax } = jobsLimits;
-const checkBuffer = members<CheckedSubscribeOptions['buffer']>({
-  maxEvents: orDefault(integer('maxEvents', bufferEventsMin.value, bufferEventsMax.value), 256),
-  maxBytes: orDefault(integer('maxBytes', bufferBytesMin.value, bufferBytesMax.value), 1 << 20),
+const { bufferEventsMin, bufferEventsMax, bufferBytesMin, bufferBytesMax } = limitValues;
+const checkBuffer = values.members<CheckedSubscribeOptions['buffer']>({
+  maxEvents: values.orDefault(values.integer('maxEvents', bufferEventsMin, bufferEventsMax), 256),
+  maxBytes: values.orDefault(values.integer('maxBytes', bufferBytesMin, bufferBytesMax), 1 << 20),
 });
+const checkInclude = values.checkThat<CheckedSubscribeOptions['include']>(
+  (value) => Array.isArray(value) && value.every((kind) => kind === 'lease' || kind === 'job'),
+  "a list of 'lease' and 'job'",
+  'include',
+);
 
 export function checkSubscribeOptions(
   options: StoreSubscribeOptions,
   numTasks?: number,
 ): CheckedSubscribeOptions {
-  return checkMembers<CheckedSubscribeOptions>(options, 'the subscription options', {
+  return values.checkMembers<CheckedSubscribeOptions>(options, 'the subscription options', {
     scope: (value) => checkScope(value as Scope, numTasks),
-    after: anyValue,
-    include: orDefault(checkInclude, []),
-    overflow: orDefault(oneOf('block', 'coalesce', 'fail'), 'block'),
-    buffer: orDefault(checkBuffer, {}),
-    signal: anyValue,
+    after: values.anyValue,
+    include: values.orDefault(checkInclude, []),
+    overflow: values.orDefault(values.oneOf('block', 'coalesce', 'fail'), 'block'),
+    buffer: values.orDefault(checkBuffer, {}),
+    signal: values.anyValue,
   });
-}
-
-function checkInclude(value: unknown): readonly ('lease' | 'job')[] {
-  const isGood = Array.isArray(value) && value.every((kind) => kind === 'lease' || kind === 'job');
-  refuseUnless(isGood, 'include', { value, wanted: "a list of 'lease' and 'job'" });
-  return value as readonly ('lease' | 'job')[];
-}
-
-function checkText(value: unknown, field = 'the value'): string {
-  refuseUnless(typeof value === 'string', field, { value, wanted: 'a string' });
-  return value;
 }
 
 /** Sorted by bytes, without duplicates. */
 function checkExpectedTags(value: unknown): readonly string[] {
-  refuseUnless(Array.isArray(value), 'expectedTags', { value, wanted: 'a list of tags' });
-  const { value: tagsMax } = jobsLimits.tagsPerJobMax;
+  values.refuseUnless(Array.isArray(value), 'expectedTags', { value, wanted: 'a list of tags' });
+  const { tagsPerJobMax: tagsMax } = limitValues;
   const tags = new Set<string>();
   for (const tag of value) {
-    tags.add(checkTag(tag, 'expectedTags'));
+    tags.add(values.checkTag(tag, 'expectedTags'));
     if (tags.size > tagsMax)
-      throw limitExceeded('tagsPerJobMax', `more than ${tagsMax} expected tags`);
+      throw values.limitExceeded('tagsPerJobMax', `more than ${tagsMax} expected tags`);
   }
   return [...tags].sort(compareTags);
 }
 
 export function checkLabels(value: unknown): Labels {
-  const { value: labelsMax } = jobsLimits.labelsMax;
-  const entries: readonly [string, unknown][] = Object.entries(checkObject(value, 'labels'));
-  if (entries.length > labelsMax) {
-    const message = `${entries.length} labels; at most ${labelsMax} are allowed`;
-    throw limitExceeded('labelsMax', message);
-  }
+  const { labelsMax } = limitValues;
+  const entries: readonly [string, unknown][] = Object.entries(values.checkObject(value, 'labels'));
+  if (entries.length > labelsMax)
+    throw values.limitExceeded(
+      'labelsMax',
+      `${entries.length} labels; at most ${labelsMax} are allowed`,
+    );
   const labels = entries.map(([name, text]) => {
-    refuseUnless(name !== '', 'labels', { value: name, wanted: 'a name' });
-    const label = [
+    values.refuseUnless(name !== '', 'labels', { value: name, wanted: 'a name' });
+    return [
       withinBytes(name, 'a label name', 'labelNameBytesMax'),
-      withinBytes(checkText(text, 'labels'), 'a label value', 'labelValueBytesMax'),
+      withinBytes(values.checkText(text, 'labels'), 'a label value', 'labelValueBytesMax'),
     ];
-    return label as [string, string];
   });
-  return Object.fromEntries(labels);
+  return Object.fromEntries(labels) as Labels;
 }
 
 /** Replaces lone surrogates with U+FFFD, as encoding for the wire would. */
 function withinBytes(text: string, what: string, limit: JobsLimitName): string {
   const bytes = Buffer.from(text);
-  const { value: bytesMax } = jobsLimits[limit];
+  const bytesMax = limitValues[limit];
   if (bytes.length <= bytesMax) return bytes.toString();
-  throw limitExceeded(limit, `${what} has more than ${bytesMax} bytes, which is the limit`);
+  throw values.limitExceeded(limit, `${what} has more than ${bytesMax} bytes, which is the limit`);
 }
 
 /** Whether `worst` is the most severe class that contains a cell. Every job has at least one cell. */

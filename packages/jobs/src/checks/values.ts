@@ -1,6 +1,6 @@
 // Rejects bad input with an error that shows the value, truncated, and what was expected.
 import { refuseUnknownOptions, SynclineError } from '@syncline/kernel';
-import { type JobsLimitName, jobsLimits } from '../limits.js';
+import { type JobsLimitName, limitValues } from '../limits.js';
 
 const SHOWN_LENGTH_MAX = 64;
 
@@ -18,23 +18,33 @@ export function refuseUnless(
   if (!condition) throw invalidArgument(field, value, wanted);
 }
 
-/** For arguments with named members, such as a scope, labels or buffer sizes. */
-export function checkObject(value: unknown, field: string): object {
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-  refuseUnless(isObject, field, { value, wanted: 'an object' });
-  return value;
-}
-
 /** A check for each member of a type. A record, so that the compiler reports a missing one. */
 export type Checks<T> = { readonly [Name in keyof T]-?: Check<T[Name]> };
 
-/** What a table of checks returns. */
 export type Checked<C> = {
   readonly [Name in keyof C]: C[Name] extends Check<infer Value> ? Value : never;
 };
 
 /** Returns the value to use, or throws. `field` is its name in errors; by default, its usual name. */
 export type Check<T> = (value: unknown, field?: string) => T;
+
+export function checkThat<T>(
+  isGood: (value: unknown) => boolean,
+  wanted: string,
+  name = 'the value',
+): Check<T> {
+  return (value, field = name) => {
+    refuseUnless(isGood(value), field, { value, wanted });
+    return value as T;
+  };
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string';
+const isObject = (value: unknown) =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+export const checkObject = checkThat<object>(isObject, 'an object');
+export const checkText = checkThat<string>(isText, 'a string');
 
 /**
  * Checks each member and refuses unknown ones. Returns a copy without members that are undefined. `what` names the
@@ -56,7 +66,6 @@ export function checkMembers<T extends object>(
   return checked as T;
 }
 
-/** Checks an object within another one. */
 export function members<T extends object>(checks: Checks<T>): Check<T> {
   return (value, field = 'the value') => checkMembers(value, field, checks, `${field}.`);
 }
@@ -69,15 +78,9 @@ export function orDefault<T>(check: Check<T>, fallback: unknown): Check<T> {
   return (value = fallback, field) => check(value, field);
 }
 
-export function oneOf<Word extends string>(...words: readonly Word[]): Check<Word> {
-  return (value, field = 'the value') => {
-    const isWord = words.includes(value as Word);
-    refuseUnless(isWord, field, { value, wanted: `one of ${words.join(', ')}` });
-    return value as Word;
-  };
-}
+export const oneOf = <Word extends string>(...words: readonly Word[]): Check<Word> =>
+  checkThat((value) => words.includes(value as Word), `one of ${words.join(', ')}`);
 
-/** For values that are only passed on. */
 export const anyValue: Check<never> = (value) => value as never;
 
 export function checkKnownKeys(value: unknown, what: string, known: object): void {
@@ -90,27 +93,16 @@ export function limitExceeded(limit: JobsLimitName, message: string): SynclineEr
 
 /** Formats a value for an error message: short, on one line, and never throws. */
 function shown(value: unknown): string {
-  switch (typeof value) {
-    case 'string':
-      return cut(JSON.stringify(value.slice(0, SHOWN_LENGTH_MAX + 1)));
-    case 'number':
-    case 'boolean':
-    case 'undefined':
-    case 'bigint':
-      return cut(String(value));
-    case 'object':
-      if (value === null) return 'null';
-      return Array.isArray(value) ? `a list of ${value.length}` : 'an object';
-    default:
-      return `a ${typeof value}`;
-  }
+  if (typeof value === 'string') return cut(JSON.stringify(value.slice(0, SHOWN_LENGTH_MAX + 1)));
+  if (Array.isArray(value)) return `a list of ${value.length}`;
+  if (typeof value === 'object' && value !== null) return 'an object';
+  const isNamed = typeof value === 'function' || typeof value === 'symbol';
+  return isNamed ? `a ${typeof value}` : cut(String(value));
 }
 
 function cut(text: string): string {
   return text.length <= SHOWN_LENGTH_MAX ? text : `${text.slice(0, SHOWN_LENGTH_MAX)}…`;
 }
-
-// Numbers: statuses, tasks, epochs, versions, revisions, TTLs, buffer and page sizes.
 
 const UINT32_MAX = 4_294_967_295;
 
@@ -130,28 +122,29 @@ export function integer(name: string, min: number, max: number): Check<number> {
 }
 
 export const checkStatus = integer('status', -2_147_483_648, 2_147_483_647);
-export const checkNumTasks = integer('numTasks', 1, jobsLimits.tasksPerJobMax.value);
+export const checkNumTasks = integer('numTasks', 1, limitValues.tasksPerJobMax);
 export const checkEpoch = integer('epoch', 0, UINT32_MAX);
 export const checkSchemaVersion = integer('schemaVersion', 0, UINT32_MAX);
 export const checkCount = integer('count', 0, Number.MAX_SAFE_INTEGER);
 export const checkBatchMax = integer('max', 1, Number.MAX_SAFE_INTEGER);
 
 /** Without `numTasks`, whether the job has this task is checked later, when the job is loaded. */
-export function checkTaskId(value: unknown, numTasks = jobsLimits.tasksPerJobMax.value): number {
+export function checkTaskId(value: unknown, numTasks = limitValues.tasksPerJobMax): number {
   return checkInteger(value, 'taskId', { min: 0, max: numTasks - 1 });
 }
 
-export function checkProgress(value: unknown): number {
-  const isGood = typeof value === 'number' && value >= 0 && value <= 1;
-  refuseUnless(isGood, 'progress', { value, wanted: 'a number from 0 to 1' });
-  return value + 0; // −0 is 0
-}
+const checkFraction = checkThat<number>(
+  (value) => typeof value === 'number' && value >= 0 && value <= 1,
+  'a number from 0 to 1',
+  'progress',
+);
+export const checkProgress = (value: unknown): number => checkFraction(value) + 0; // −0 is 0
 
 /** 0: never expires. */
 export function checkTtlMs(value: unknown, field = 'ttlMs'): number {
   if (value === 0) return 0;
-  const { leaseTtlMinMs, leaseTtlMaxMs } = jobsLimits;
-  return checkInteger(value, field, { min: leaseTtlMinMs.value, max: leaseTtlMaxMs.value });
+  const { leaseTtlMinMs: min, leaseTtlMaxMs: max } = limitValues;
+  return checkInteger(value, field, { min, max });
 }
 
 /** A limit above the page maximum is not an error: it is lowered to the maximum. */
@@ -159,86 +152,59 @@ export function checkPageLimit(value: unknown, most: number): number {
   return Math.min(checkInteger(value, 'limit', { min: 1, max: Number.MAX_SAFE_INTEGER }), most);
 }
 
-// Names and strings: job ids, tags, event ids, holders, messages.
-
 const JOB_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]*$/;
 const PRINTABLE_ASCII = /^[\x20-\x7e]+$/;
 const CONTROL = /\p{Cc}/u;
 /** Half of a surrogate pair: not a character, and has no UTF-8 encoding. */
 const LONE_SURROGATE = /\p{Cs}/u;
 
-export const checkJobId = matching('jobId', {
-  pattern: JOB_ID,
-  lengthMax: jobsLimits.jobIdLengthMax.value,
-  wanted: 'letters, digits or ._:- starting with a letter or digit',
-});
-export const checkEventId = matching('eventId', {
-  pattern: PRINTABLE_ASCII,
-  lengthMax: jobsLimits.eventIdLengthMax.value,
-  wanted: 'printable ASCII characters',
-});
-export const checkTag = plainText('tag', { min: 1, max: jobsLimits.tagBytesMax.value });
+const { jobIdLengthMax, eventIdLengthMax, tagBytesMax, holderLengthMax } = limitValues;
+const JOB_ID_FORM = 'letters, digits or ._:- starting with a letter or digit';
+const EVENT_ID_FORM = 'printable ASCII characters';
+export const checkJobId = matching('jobId', JOB_ID, jobIdLengthMax, JOB_ID_FORM);
+export const checkEventId = matching('eventId', PRINTABLE_ASCII, eventIdLengthMax, EVENT_ID_FORM);
+export const checkTag = plainText('tag', 1, tagBytesMax);
 /** Empty if the claimant does not identify itself. */
-export const checkHolder = plainText('holder', { min: 0, max: jobsLimits.holderLengthMax.value });
-
+export const checkHolder = plainText('holder', 0, holderLengthMax);
 /** Any string. The fence checks whether it is the job's incarnation. */
-export function checkIncarnation(value: unknown): string {
-  const isText = typeof value === 'string';
-  refuseUnless(isText, 'incarnation', { value, wanted: 'what createJob returned' });
-  return value;
+export const checkIncarnation = checkThat<string>(isText, 'what createJob returned', 'incarnation');
+
+function matching(name: string, pattern: RegExp, lengthMax: number, form: string): Check<string> {
+  const isGood = (value: unknown) =>
+    isText(value) && value.length <= lengthMax && pattern.test(value);
+  return checkThat(isGood, `1 to ${lengthMax} ${form}`, name);
 }
 
-function matching(
-  name: string,
-  form: { readonly pattern: RegExp; readonly lengthMax: number; readonly wanted: string },
-): Check<string> {
-  const { pattern, lengthMax } = form;
-  const wanted = `1 to ${lengthMax} ${form.wanted}`;
-  return (value, field = name) => {
-    const isGood = typeof value === 'string' && value.length <= lengthMax && pattern.test(value);
-    refuseUnless(isGood, field, { value, wanted });
-    return value;
+function plainText(name: string, bytesMin: number, bytesMax: number): Check<string> {
+  const isGood = (value: unknown) => {
+    if (!isText(value) || value.length > bytesMax) return false;
+    if (CONTROL.test(value) || LONE_SURROGATE.test(value)) return false;
+    const bytes = Buffer.byteLength(value);
+    return bytes >= bytesMin && bytes <= bytesMax;
   };
-}
-
-/** The bounds are in bytes. */
-function plainText(
-  name: string,
-  { min, max }: { readonly min: number; readonly max: number },
-): Check<string> {
-  const wanted = `${min} to ${max} bytes of UTF-8 without control characters`;
-  return (value, field = name) => {
-    const bytes = typeof value === 'string' && value.length <= max ? Buffer.byteLength(value) : -1;
-    const isPlain =
-      typeof value === 'string' && !CONTROL.test(value) && !LONE_SURROGATE.test(value);
-    refuseUnless(isPlain && bytes >= min && bytes <= max, field, { value, wanted });
-    return value;
-  };
+  const wanted = `${bytesMin} to ${bytesMax} bytes of UTF-8 without control characters`;
+  return checkThat(isGood, wanted, name);
 }
 
 /** Returns the message as it will be stored: lone surrogates become U+FFFD, as they would on the wire. */
 export function checkMessage(value: unknown): string {
-  refuseUnless(typeof value === 'string', 'message', { value, wanted: 'a string' });
-  const { value: bytesMax } = jobsLimits.messageBytesMax;
-  const bytes = value.length > bytesMax ? value.length : Buffer.byteLength(value);
+  const text = checkText(value, 'message');
+  const { messageBytesMax: bytesMax } = limitValues;
+  const bytes = text.length > bytesMax ? text.length : Buffer.byteLength(text);
   if (bytes > bytesMax) {
     const message = `the message has ${bytes} bytes or more; at most ${bytesMax} are allowed. Put details into the payload.`;
     throw limitExceeded('messageBytesMax', message);
   }
-  return LONE_SURROGATE.test(value) ? Buffer.from(value).toString() : value;
+  return LONE_SURROGATE.test(text) ? Buffer.from(text).toString() : text;
 }
 
 /** For messages taken from errors: truncated to the limit, with "…" at the end if it was truncated. */
 export function cutMessage(text: string): string {
-  const { value: bytesMax } = jobsLimits.messageBytesMax;
+  const { messageBytesMax: bytesMax } = limitValues;
   const bytes = Buffer.from(text.slice(0, bytesMax + 1));
   if (bytes.length <= bytesMax) return bytes.toString();
   const ellipsis = '…';
   let end = bytesMax - Buffer.byteLength(ellipsis);
-  while (isContinuation(bytes[end])) end -= 1; // do not split a character
+  while (((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1; // do not split a character
   return bytes.toString('utf8', 0, end) + ellipsis;
-}
-
-function isContinuation(byte: number | undefined): boolean {
-  return byte !== undefined && (byte & 0xc0) === 0x80;
 }

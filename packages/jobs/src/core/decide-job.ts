@@ -15,7 +15,6 @@ import { type Applied, type JobRows, jobInfoOf, nextChange, type WrittenTags } f
 
 export type JobApplied = Applied & Readonly<{ job: JobRow; info: JobInfo }>;
 
-/** The job already exists, or is already marked. */
 type JobUnchanged = Readonly<{ kind: 'unchanged'; info: JobInfo }>;
 
 /** The job that a call refers to. Without an incarnation, whichever job has the id now. */

@@ -1,28 +1,18 @@
-// Decides the transitions of a task's lease.
+// Decides the transitions of a task's lease: see the diagram in SPEC.md.
 //
-//            claim              ttl passed, work unfinished
-//   (none) ────────▶ held ──────────────────────────────────▶ lost
-//                    ▲ │ ▲                                     │ │
-//              claim │ │ └──── renewal or write, this epoch ───┘ │
-//                    │ ▼ release                                 │ release
-//                 released ◀─────────────────────────────────────┘
-//
-// A claim is possible in every state and raises the epoch. Each arrow takes a revision; renewing a held lease takes
-// none and is not stored. A renewal that arrives after the release is late and changes nothing. Renewals and releases
-// are also accepted on a job marked as deleted, so that its managers can close cleanly.
+// A renewal that arrives after the release is late and changes nothing. Renewals and releases are also accepted on a job
+// marked as deleted, so that its managers can close cleanly.
 //
 // J13  After a claim of epoch e + 1 no renewal or release of epoch e passes.
 import { assert } from '@syncline/kernel';
 import type { LeaseRequest, TaskLease } from '../job.js';
 import { checkClaimant, checkFence, checkUnmarked, noSuchJob } from './refusals.js';
-import type { TaskRow } from './rows.js';
-import { type Applied, type JobRows, leaseOf, nextChange } from './rows.js';
+import { type Applied, type JobRows, leaseOf, nextChange, type TaskRow } from './rows.js';
 
 export type LeaseRows = JobRows & Readonly<{ task: TaskRow | undefined }>;
 
-export type LeaseDecision =
-  /** Nothing to store. If the lease is held, its TTL starts over. */
-  Readonly<{ kind: 'unchanged'; lease: TaskLease }> | LeaseApplied;
+/** `unchanged`: nothing to store. If the lease is held, its TTL starts over. */
+export type LeaseDecision = Readonly<{ kind: 'unchanged'; lease: TaskLease }> | LeaseApplied;
 
 export type LeaseApplied = Applied & Readonly<{ task: TaskRow; lease: TaskLease }>;
 
@@ -37,7 +27,9 @@ export function decideLease(
   if (request.action === 'claim') {
     checkUnmarked(job);
     checkClaimant(job, request);
-    return transition(rows, claimed(task, request), nowMs);
+    const { taskId, ttlMs, holder } = request;
+    const epoch = (task?.epoch ?? 0) + 1;
+    return transition(rows, { taskId, epoch, state: 'held', ttlMs, holder }, nowMs);
   }
   checkFence(job, task, request);
   assert(task !== undefined, 'J13: the fence lets only claimed tasks pass');
@@ -46,10 +38,7 @@ export function decideLease(
   return transition(rows, { ...task, state }, nowMs);
 }
 
-/**
- * Called when the lease has expired and its task has an unfinished cell. Undefined if the task has since been claimed
- * again, released or declared lost.
- */
+/** For an expired lease. Undefined if the task has since been claimed again, released or declared lost. */
 export function decideLost(
   rows: LeaseRows | undefined,
   epoch: number,
@@ -57,11 +46,6 @@ export function decideLost(
 ): LeaseApplied | undefined {
   if (rows?.task?.state !== 'held' || rows.task.epoch !== epoch) return undefined;
   return transition(rows, { ...rows.task, state: 'lost' }, nowMs);
-}
-
-function claimed(task: TaskRow | undefined, request: LeaseRequest): Omit<TaskRow, 'revision'> {
-  const { taskId, ttlMs, holder } = request;
-  return { taskId, epoch: (task?.epoch ?? 0) + 1, state: 'held', ttlMs, holder };
 }
 
 export function transition(

@@ -1,15 +1,13 @@
 // Decides one state write: whether it applies, and the resulting rows.
 //
 // The order of the checks is part of the contract. The event id comes first: a retry of an applied write must not fail
-// because of changes made since, by that write or by others. The result is the state as it was first written.
+// because of changes made since, by that write or by others (J2).
 //
 // J1   An applied write raises the version of its key and the revision of its job by one. If the lease was lost, the
 //      write first makes it held again, which is a separate change.
-// J2   An event id makes at most one version, as long as it is among the last `recentEventIdsMax` of its key.
-// J13  Only the newest claim of this incarnation writes.
 import type { CheckedWrite } from '../checks/checked-write.js';
 import { statusClass } from '../job.js';
-import { jobsLimits } from '../limits.js';
+import { limitValues } from '../limits.js';
 import type { StoredState } from '../wire/messages.js';
 import { transition } from './decide-lease.js';
 import {
@@ -26,7 +24,6 @@ import { type Applied, type JobRows, nextChange, type WrittenTags } from './rows
 export type SetStateRows = JobRows &
   Readonly<{
     task: TaskRow | undefined;
-    /** The cell for the write's task and tag. */
     cell: CellRow | undefined;
     tags: WrittenTags;
   }>;
@@ -94,7 +91,7 @@ function apply(rows: SetStateRows, write: CheckedWrite, nowMs: number): SetState
 }
 
 function remembered(latest: RecentWrite, cell: CellRow | undefined): readonly RecentWrite[] {
-  return [latest, ...(cell?.recent ?? [])].slice(0, jobsLimits.recentEventIdsMax.value);
+  return [latest, ...(cell?.recent ?? [])].slice(0, limitValues.recentEventIdsMax);
 }
 
 function stateOf(

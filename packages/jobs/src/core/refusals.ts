@@ -1,7 +1,7 @@
 // Reasons to refuse a well-formed change: missing job, marked as deleted, fenced, event id reused, limit reached.
 import { SynclineError } from '@syncline/kernel';
 import { invalidArgument, limitExceeded } from '../checks/values.js';
-import { type JobsLimitName, jobsLimits } from '../limits.js';
+import { type JobsLimitName, limitValues } from '../limits.js';
 import type { JobRow, TaskRow, WrittenTags } from './rows.js';
 
 export function hasCode(thrown: unknown, code: SynclineError['code']): thrown is SynclineError {
@@ -9,22 +9,15 @@ export function hasCode(thrown: unknown, code: SynclineError['code']): thrown is
 }
 
 export function noSuchJob(jobId: string): SynclineError {
-  return new SynclineError(
-    'not-found',
-    `there is no job "${jobId}": it was never created here, or was deleted`,
-    { details: { jobId } },
-  );
+  const message = `there is no job "${jobId}": it was never created here, or was deleted`;
+  return new SynclineError('not-found', message, { details: { jobId } });
 }
 
-/** A job that is marked as deleted takes no writes. */
 export function checkUnmarked({ jobId, deletedAtMs }: JobRow): void {
   if (deletedAtMs === undefined) return;
   const since = new Date(deletedAtMs).toISOString();
-  throw new SynclineError(
-    'conflict',
-    `job "${jobId}" was marked as deleted at ${since} and refuses writes. Delete it to reuse the name.`,
-    { details: { reason: 'marked-deleted', jobId } },
-  );
+  const message = `job "${jobId}" was marked as deleted at ${since} and refuses writes. Delete it to reuse the name.`;
+  throw new SynclineError('conflict', message, { details: { reason: 'marked-deleted', jobId } });
 }
 
 /** Identifies the writer: what a manager received when it claimed its task. */
@@ -75,11 +68,8 @@ function fenced(message: string, details: Readonly<Record<string, unknown>>): Sy
 }
 
 export function eventIdReused(eventId: string, tag: string): SynclineError {
-  return new SynclineError(
-    'conflict',
-    `event id "${eventId}" was already used for a different write to tag "${tag}". Use a new one for each write; only a retry reuses it.`,
-    { details: { reason: 'event-id', eventId } },
-  );
+  const message = `event id "${eventId}" was already used for a different write to tag "${tag}". Use a new one for each write; only a retry reuses it.`;
+  return new SynclineError('conflict', message, { details: { reason: 'event-id', eventId } });
 }
 
 /** The number of tags including `tag`. Expected tags count too: the job must be able to write all of them. */
@@ -93,9 +83,8 @@ export function checkTagsCount(job: JobRow, written: WrittenTags, tag?: string):
   checkRoom('tagsPerJobMax', tagsCount(job, written, tag), `tags of job "${job.jobId}"`);
 }
 
-/** Throws if `count` exceeds the limit. */
 export function checkRoom(limit: JobsLimitName, count: number, things: string): void {
-  const { value } = jobsLimits[limit];
+  const value = limitValues[limit];
   if (count <= value) return;
   throw limitExceeded(limit, `too many ${things}: ${value} is the limit`);
 }

@@ -1,7 +1,5 @@
-// What every store keeps, in whatever format: one row per job, task and cell, and a log of changes.
-//
-// The core works on rows (rows in, rows out) and does no I/O. A store reads the rows in one atomic step, passes them in
-// with the time, and stores the result in one atomic step.
+// What every store keeps, in whatever format: one row per job, task and cell, and a log of changes. The core takes rows
+// and the time, and returns rows; a store reads them in one atomic step and stores the result in another.
 import { assert } from '@syncline/kernel';
 import type { JobInfo, State, TaskLease } from '../job.js';
 import type { StoredState } from '../wire/messages.js';
@@ -10,10 +8,8 @@ export type JobRow = Omit<JobInfo, 'revision' | 'changedAtMs'> &
   /** The revision of its latest metadata write. */
   Readonly<{ metadataRevision: number }>;
 
-/** Updated with every change of a job. */
 export type HeadRow = Readonly<{
   revision: number;
-  /** Timestamp of the last change; the next one is never lower. */
   timestampMs: number;
   /** Number of distinct keys written. */
   statesCount: number;
@@ -44,13 +40,10 @@ export type CellRow = Readonly<{
 
 export type DecidedChange = JobChange<StoredState>;
 
-/** One committed change, as user code sees it. */
 export type JobChange<S = State> =
   | Readonly<{ kind: 'state'; revision: number; timestampMs: number; state: S }>
   | Readonly<{ kind: 'lease'; revision: number; timestampMs: number; lease: TaskLease }>
   | Readonly<{ kind: 'job'; revision: number; timestampMs: number; job: JobInfo }>;
-
-// Rows as callers see them.
 
 export function jobInfoOf(row: JobRow, head: Pick<HeadRow, 'revision' | 'timestampMs'>): JobInfo {
   const { metadataRevision: _, ...metadata } = row;
@@ -63,12 +56,10 @@ export function leaseOf(row: TaskRow, nowMs: number): TaskLease {
   return { ...row, expiresAtMs: expires ? Math.floor(nowMs) + row.ttlMs : 0 };
 }
 
-// The shape of the core's decisions.
-//
-// A decision is a value; a refusal is thrown. On `apply` the store writes the rows in one atomic step, then publishes
-// the changes; otherwise it writes nothing.
-
-/** Part of every applied decision. `changes` are in order of revision; the last one has `head.revision`. */
+/**
+ * Part of every decision to change something; a refusal is thrown. `changes` are in order of revision; the last one has
+ * `head.revision`.
+ */
 export type Applied = Readonly<{
   kind: 'apply';
   head: HeadRow;
@@ -83,11 +74,7 @@ export interface WrittenTags {
   has(tag: string): boolean;
 }
 
-// The next change of a job: the next revision, and a timestamp that never goes back.
-//
-// J1   Revisions rise by exactly one.
-// J19  If the clock steps back, the timestamp stays the same until the clock has caught up.
-
+/** J1: revisions rise by exactly one. J19: the timestamp never goes back, even if the clock does. */
 export function nextChange(head: HeadRow, nowMs: number): HeadRow {
   assert(head.revision < Number.MAX_SAFE_INTEGER, 'J1: revisions stay below 2^53');
   return {

@@ -13,7 +13,8 @@ import {
 import { readBatches } from './load-rows.js';
 import { deletedKey, jobRange, KeyKind } from './rows.js';
 
-export interface DeletionsDeps {
+export interface EmbeddedAdapterDeps {
+  /** The job store has exclusive use of it while open, and does not close it. */
   readonly storage: Storage;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -24,14 +25,14 @@ const KINDS = [KeyKind.log, KeyKind.cell, KeyKind.task, KeyKind.tag, KeyKind.hea
 const RETRY_MS = 1_000;
 
 export class Deletions {
-  readonly #deps: DeletionsDeps;
+  readonly #deps: EmbeddedAdapterDeps;
   readonly #keysMax: number;
   readonly #stop = new AbortController();
   /** Job numbers of deletions that are committed but not yet carried out. */
   readonly #jobNos: number[] = [];
   #running: Promise<void> | undefined;
 
-  constructor(deps: DeletionsDeps, keysMax: number) {
+  constructor(deps: EmbeddedAdapterDeps, keysMax: number) {
     this.#deps = deps;
     this.#keysMax = keysMax;
   }

@@ -3,59 +3,43 @@
 // The log is the only copy of a state; a cell's row holds the revision of its latest record. See rows.ts for the
 // layout. Tag numbers must not be reused, so the first write of a tag is synced. So is the mark that there are buffered
 // writes, before the first of them is acknowledged.
-import {
-  type Clock,
-  type Logger,
-  type Storage,
-  StorageBatch,
-  SynclineError,
-} from '@syncline/kernel';
+import { StorageBatch, SynclineError } from '@syncline/kernel';
 import { encode } from '@syncline/kernel/wire';
-import { checkIncarnationOf } from '../core/refusals.js';
+import { checkIncarnationOf, hasCode } from '../core/refusals.js';
 import { cellName } from '../engine/cell-counts.js';
 import type { JobFilter } from '../engine/changes.js';
 import { type EngineJobStore, type EngineOptions, openJobStore } from '../engine/job-engine.js';
 import type * as port from '../engine/store-adapter.js';
-import type { EngineDeps } from '../engine/store-adapter.js';
-import type { StoreCapabilities } from '../job-store.js';
-import { ALL_CAPABILITIES } from '../job-store.js';
-import { jobsLimits } from '../limits.js';
-import { Deletions } from './deletions.js';
-import { readStart } from './embedded-start.js';
+import { ALL_CAPABILITIES, type StoreCapabilities } from '../job-store.js';
+import { limitValues } from '../limits.js';
+import { Deletions, type EmbeddedAdapterDeps } from './deletions.js';
 import { embeddedView } from './embedded-view.js';
 import {
   type EmbeddedHandle,
-  isCorrupt,
   loadRows,
   type ReadRow,
   readBatches,
+  readStart,
   tagNoOf,
 } from './load-rows.js';
 import * as rows from './rows.js';
 
 type Job = port.MirroredJob<EmbeddedHandle>;
 
-export interface EmbeddedAdapterDeps {
-  /** The job store has exclusive use of it while open, and does not close it. */
-  readonly storage: Storage;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
-
 /** A prefix with any other character matches no job id. */
 const JOB_ID_PART = /^[\x21-\x7e]*$/;
 
 export class EmbeddedAdapter implements port.StoreAdapter<EmbeddedHandle> {
-  readonly capabilities: StoreCapabilities = ALL_CAPABILITIES;
-  readonly compacts = true;
+  readonly capabilities: StoreCapabilities;
   readonly #deps: EmbeddedAdapterDeps;
   readonly #batch = new StorageBatch();
   readonly #deletions: Deletions;
   #row: rows.StoreRow = { nextJobNo: 1, generation: 0 };
   #hasBufferedMark = false;
 
-  constructor(deps: EmbeddedAdapterDeps, keysMax: number) {
+  constructor(deps: EmbeddedAdapterDeps, keysMax: number, capabilities = ALL_CAPABILITIES) {
     this.#deps = deps;
+    this.capabilities = capabilities;
     this.#deletions = new Deletions(deps, keysMax);
   }
 
@@ -100,15 +84,11 @@ export class EmbeddedAdapter implements port.StoreAdapter<EmbeddedHandle> {
     batch.clear();
     let { nextJobNo } = this.#row;
     let isSynced = commit.durability === 'synced';
-    const newTags: (readonly string[])[] = [];
     for (const job of commit.jobs) {
-      if (job.kind === 'create') {
-        job.handle = { jobNo: nextJobNo, tags: [] };
-        nextJobNo += 1;
-      }
-      const tags = this.#encodeJob(job);
-      newTags.push(tags);
-      if (tags.length > 0) isSynced = true;
+      const handle = job.handle ?? { jobNo: nextJobNo, tags: [] };
+      if (!job.handle) nextJobNo += 1;
+      job.handle = this.#encodeJob(job, handle);
+      if (job.handle.tags.length > handle.tags.length) isSynced = true;
     }
     const row = { ...this.#row, nextJobNo };
     const marksBuffered = commit.durability === 'buffered' && !this.#hasBufferedMark;
@@ -118,10 +98,8 @@ export class EmbeddedAdapter implements port.StoreAdapter<EmbeddedHandle> {
     await storage.write(batch, { durability: isSynced ? 'synced' : 'buffered' });
     this.#row = row;
     this.#hasBufferedMark ||= marksBuffered;
-    for (const [at, { kind, handle }] of commit.jobs.entries()) {
-      handle?.tags.push(...(newTags[at] ?? []));
+    for (const { kind, handle } of commit.jobs)
       if (kind === 'delete' && handle) this.#deletions.add(handle.jobNo);
-    }
   }
 
   readStates({ handle }: Job, cells: readonly port.CellRef[]): readonly (Uint8Array | undefined)[] {
@@ -130,7 +108,7 @@ export class EmbeddedAdapter implements port.StoreAdapter<EmbeddedHandle> {
 
   openView(job: Job, filter: JobFilter): port.StoreView {
     const { storage, clock } = this.#deps;
-    return embeddedView({ job, filter, snapshot: storage.snapshot(), clock });
+    return embeddedView(job, filter, storage.snapshot(), clock);
   }
 
   async *listJobs({ prefix, after }: port.JobRange): AsyncGenerator<readonly port.ListedJob[]> {
@@ -149,7 +127,7 @@ export class EmbeddedAdapter implements port.StoreAdapter<EmbeddedHandle> {
       stored = rows.decodeJobRow(key, bytes, jobId);
     } catch (thrown) {
       // The caller named an incarnation, and the one stored here is unknown: it may be another.
-      if (!isCorrupt(thrown) || incarnation !== undefined) throw thrown;
+      if (!hasCode(thrown, 'corrupt') || incarnation !== undefined) throw thrown;
     }
     if (stored) checkIncarnationOf(stored.row, incarnation);
     const batch = new StorageBatch().delete(key);
@@ -183,25 +161,22 @@ export class EmbeddedAdapter implements port.StoreAdapter<EmbeddedHandle> {
     return jobNo < this.#row.nextJobNo;
   }
 
-  #encodeJob(job: port.JobCommit<EmbeddedHandle>): readonly string[] {
+  /** Returns the handle with the tags that are new. */
+  #encodeJob(job: port.JobCommit<EmbeddedHandle>, { jobNo, tags }: EmbeddedHandle): EmbeddedHandle {
     const batch = this.#batch;
     const { row, head } = job;
-    const handle = job.handle as EmbeddedHandle;
-    const { jobNo } = handle;
-    const newTags: string[] = [];
+    const handle = { jobNo, tags: [...tags] };
     if (job.kind === 'delete') {
       batch.delete(rows.jobKey(row.jobId));
       batch.put(rows.deletedKey(jobNo), Uint8Array.of());
-      return newTags;
+      return handle;
     }
     if (job.isRowChanged) batch.put(rows.jobKey(row.jobId), rows.encodeJobRow({ jobNo, row }));
     for (const { taskId, tag, row: cell } of job.cells.values()) {
-      let tagNo = tagNoOf(handle, tag);
+      const tagNo = tagNoOf(handle, tag);
       if (tagNo === handle.tags.length) {
-        const isNew = !newTags.includes(tag);
-        if (isNew) newTags.push(tag);
-        tagNo += newTags.indexOf(tag);
-        if (isNew) batch.put(rows.tagKey(jobNo, tagNo), encode(rows.tagRow, { tag }));
+        handle.tags.push(tag);
+        batch.put(rows.tagKey(jobNo, tagNo), encode(rows.tagRow, { tag }));
       }
       batch.put(rows.cellKey(jobNo, tagNo, taskId), rows.encodeCell(cell));
     }
@@ -215,13 +190,10 @@ export class EmbeddedAdapter implements port.StoreAdapter<EmbeddedHandle> {
     }
     this.#encodeRemoved(job, handle);
     batch.put(rows.headKey(jobNo), encode(rows.headRow, head));
-    return newTags;
+    return handle;
   }
 
-  /**
-   * The replacement of a removed change must be as durable as the removal. If it may be only buffered, it is written
-   * again.
-   */
+  /** The replacement of a removed change must be as durable as the removal. If it may be only buffered, it is repeated. */
   #encodeRemoved({ removed, cells }: port.JobCommit<EmbeddedHandle>, handle: EmbeddedHandle): void {
     const batch = this.#batch;
     const written = new Set(cells.keys());
@@ -258,11 +230,11 @@ export class EmbeddedAdapter implements port.StoreAdapter<EmbeddedHandle> {
       if (value instanceof SynclineError) throw value;
       const { jobNo, row } = rows.decodeJobRow(key, value, jobId);
       if (!this.#isCommitted(jobNo)) return [];
-      const bytes = storage.get(rows.headKey(jobNo));
-      if (bytes) return [{ row, head: rows.decodeRow(rows.headRow, rows.headKey(jobNo), bytes) }];
+      const head = rows.readRow(storage, rows.headRow, rows.headKey(jobNo));
+      if (head) return [{ row, head }];
       return storage.get(key) ? [{ damagedJobId: jobId }] : [];
     } catch (thrown) {
-      if (!isCorrupt(thrown)) throw thrown;
+      if (!hasCode(thrown, 'corrupt')) throw thrown;
       return [{ damagedJobId: jobId }];
     }
   }
@@ -272,7 +244,7 @@ function missing(key: Uint8Array): never {
   throw rows.corruptRow(key);
 }
 
-export type EmbeddedJobStoreDeps = EngineDeps & EmbeddedAdapterDeps;
+export type EmbeddedJobStoreDeps = port.EngineDeps & EmbeddedAdapterDeps;
 export type EmbeddedJobStoreOptions = EngineOptions;
 
 /** Opens a job store in the given Storage. The caller owns the storage: close the job store first, then the storage. */
@@ -280,6 +252,6 @@ export async function openEmbeddedJobStore(
   deps: EmbeddedJobStoreDeps,
   options: EmbeddedJobStoreOptions = {},
 ): Promise<EngineJobStore> {
-  const keysMax = options.compactionKeysMax ?? jobsLimits.compactionKeysMax.value;
+  const keysMax = options.compactionKeysMax ?? limitValues.compactionKeysMax;
   return openJobStore(new EmbeddedAdapter(deps, keysMax), deps, options);
 }

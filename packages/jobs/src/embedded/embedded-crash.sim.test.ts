@@ -10,10 +10,10 @@ import { type SeededRandom, type SimPorts, Simulation } from '@syncline/kernel/t
 import { expect, inject, test } from 'vitest';
 import { impatientStore } from '../conformance/impatient-store.js';
 import { foldStates } from '../conformance/naive-fold.js';
+import { hasCode } from '../core/refusals.js';
 import type { State } from '../job.js';
 import type { Cursor, JobStore, StateWrite } from '../job-store.js';
 import { openEmbeddedJobStore } from './embedded-adapter.js';
-import { isCorrupt } from './load-rows.js';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -143,7 +143,7 @@ class World {
     );
     await this.#check(opened).catch((thrown: unknown) => {
       // A process that fails to start is restarted; one that cannot read what it wrote is a bug.
-      if (isCorrupt(thrown)) this.#onFault(thrown);
+      if (hasCode(thrown, 'corrupt')) this.#onFault(thrown);
       throw thrown;
     });
     const store = impatientStore(opened, {

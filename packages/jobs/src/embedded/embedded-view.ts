@@ -4,44 +4,38 @@
 // the key's row has its revision. For most records this is known from memory; where memory has changed since the
 // snapshot was taken, the row is read from the snapshot.
 import { type Clock, type StorageSnapshot, SynclineError } from '@syncline/kernel';
+import { hasCode } from '../core/refusals.js';
 import type { ChangeSubject, JobFilter, StoredChange } from '../engine/changes.js';
 import { matchesFilter } from '../engine/changes.js';
 import type { MirroredJob, StoreView } from '../engine/store-adapter.js';
-import { jobsLimits } from '../limits.js';
-import { type EmbeddedHandle, isCorrupt, readBatches, tagNoOf } from './load-rows.js';
+import { limitValues } from '../limits.js';
+import { type EmbeddedHandle, readBatches, tagNoOf } from './load-rows.js';
 import * as rows from './rows.js';
-
-export interface EmbeddedViewDeps {
-  readonly job: MirroredJob<EmbeddedHandle>;
-  readonly filter: JobFilter;
-  /** Taken while memory and storage were in sync. */
-  readonly snapshot: StorageSnapshot;
-  readonly clock: Pick<Clock, 'defer'>;
-}
 
 type Pages = AsyncGenerator<readonly StoredChange[]>;
 
-export function embeddedView({ job, filter, snapshot, clock }: EmbeddedViewDeps): StoreView {
+/** The snapshot must be taken while memory and storage are in sync. */
+export function embeddedView(
+  job: MirroredJob<EmbeddedHandle>,
+  filter: JobFilter,
+  snapshot: StorageSnapshot,
+  clock: Pick<Clock, 'defer'>,
+): StoreView {
   const { revision: last, compactedTo } = job.head;
   const { metadataRevision } = job.row;
   const { jobNo } = job.handle;
   let named: ReadonlySet<number> | undefined;
 
-  /** The revision of the latest change of a subject in this view, or 0 if there is none. */
+  /** 0 if there is none. */
   const latestOf = ({ kind, taskId, tag }: ChangeSubject): number => {
     if (kind === 'job') return metadataRevision;
     const revision = job.latestRevision(kind, taskId, tag);
     if (revision <= last) return revision;
-    const isTask = kind === 'lease';
-    const key = isTask
-      ? rows.taskKey(jobNo, taskId)
-      : rows.cellKey(jobNo, tagNoOf(job.handle, tag), taskId);
+    if (kind === 'lease')
+      return rows.readRow(snapshot, rows.taskRow, rows.taskKey(jobNo, taskId))?.revision ?? 0;
+    const key = rows.cellKey(jobNo, tagNoOf(job.handle, tag), taskId);
     const bytes = snapshot.get(key);
-    if (!bytes) return 0;
-    const row = isTask
-      ? rows.decodeRow(rows.taskRow, key, bytes)
-      : rows.decodeCell(key, bytes, false);
-    return row.revision;
+    return bytes ? rows.decodeCell(key, bytes, false).revision : 0;
   };
 
   /** The revisions of the latest changes that match the filter. A damaged record not among them was replaced. */
@@ -70,7 +64,7 @@ export function embeddedView({ job, filter, snapshot, clock }: EmbeddedViewDeps)
   async function* lookUp(after: number): Pages {
     const revisions = [...latestRevisions()].filter((revision) => revision > after);
     const ascending = Float64Array.from(revisions).sort();
-    const pageMax = jobsLimits.frameEventsMax.value;
+    const pageMax = limitValues.frameEventsMax;
     for (let at = 0; at < ascending.length; at += pageMax) {
       if (at > 0) await new Promise<void>((resolve) => clock.defer(resolve));
       const page = Array.from(ascending.subarray(at, at + pageMax), (revision) => {
@@ -114,7 +108,7 @@ function* pagesOf(changes: readonly StoredChange[]): Generator<readonly StoredCh
   let pageBytes = 0;
   for (const [at, { bytes }] of changes.entries()) {
     pageBytes += bytes.length;
-    if (pageBytes <= jobsLimits.frameBytesMax.value || at === start) continue;
+    if (pageBytes <= limitValues.frameBytesMax || at === start) continue;
     yield changes.slice(start, at);
     start = at;
     pageBytes = bytes.length;
@@ -126,7 +120,7 @@ function intactRecord(key: Uint8Array, value: Uint8Array): StoredChange | Syncli
   try {
     return rows.decodeRecord(key, value);
   } catch (thrown) {
-    if (isCorrupt(thrown)) return thrown;
+    if (hasCode(thrown, 'corrupt')) return thrown;
     throw thrown;
   }
 }

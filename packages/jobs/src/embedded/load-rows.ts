@@ -1,13 +1,14 @@
-// Reads rows from the storage: ranges of them, of which some may be damaged, and all rows of a job.
-//
-// A job does not change while it is not loaded, so consecutive reads are consistent.
-import { type Storage, type StorageReads, SynclineError } from '@syncline/kernel';
+// Reads rows from the storage: ranges of them, of which some may be damaged, all rows of a job, and what a store needs at
+// startup. A job does not change while it is not loaded, so consecutive reads are consistent.
+import { type Storage, StorageBatch, type StorageReads, SynclineError } from '@syncline/kernel';
+import { encode } from '@syncline/kernel/wire';
+import { hasCode } from '../core/refusals.js';
 import type { TaskRow } from '../core/rows.js';
-import type { CellPlace, DamagedRows, JobRows } from '../engine/store-adapter.js';
+import { countRows } from '../engine/job-mirror.js';
+import type * as port from '../engine/store-adapter.js';
 import * as rows from './rows.js';
 
 export interface RowVisitor {
-  /** May throw `corrupt`. */
   row(key: Uint8Array, value: Uint8Array): void;
   damaged(key: Uint8Array, error: SynclineError): void;
 }
@@ -23,7 +24,7 @@ export async function readRows(
         if (value instanceof SynclineError) throw value;
         visitor.row(key, value);
       } catch (thrown) {
-        if (!isCorrupt(thrown)) throw thrown;
+        if (!hasCode(thrown, 'corrupt')) throw thrown;
         visitor.damaged(key, thrown);
       }
     }
@@ -47,17 +48,13 @@ export async function* readBatches(
       }
       return;
     } catch (thrown) {
-      const key = isCorrupt(thrown) && damagedKeyOf(thrown);
+      const key = hasCode(thrown, 'corrupt') && damagedKeyOf(thrown);
       if (!key) throw thrown;
       yield* reads.range({ from: next, to: key }).batches();
       yield [{ key, value: thrown }];
       next = keyBehind(key);
     }
   }
-}
-
-export function isCorrupt(thrown: unknown): thrown is SynclineError {
-  return thrown instanceof SynclineError && thrown.code === 'corrupt';
 }
 
 function damagedKeyOf({ details: { keyHex } }: SynclineError): Uint8Array | undefined {
@@ -87,20 +84,18 @@ export function tagNoOf({ tags }: EmbeddedHandle, tag: string): number {
 export async function loadRows(
   storage: Storage,
   jobId: string,
-): Promise<JobRows<EmbeddedHandle> | undefined> {
+): Promise<port.JobRows<EmbeddedHandle> | undefined> {
   const key = rows.jobKey(jobId);
   const bytes = storage.get(key);
   if (!bytes) return undefined;
   const { jobNo, row } = rows.decodeJobRow(key, bytes, jobId);
   const headKey = rows.headKey(jobNo);
-  const headBytes = storage.get(headKey);
-  if (!headBytes) throw rows.corruptRow(headKey);
-  const head = rows.decodeRow(rows.headRow, headKey, headBytes);
+  const head = rows.readRow(storage, rows.headRow, headKey);
+  if (!head) throw rows.corruptRow(headKey);
   const tags: EmbeddedHandle['tags'] = [];
   const tasks: TaskRow[] = [];
-  const cells: CellPlace[] = [];
-  const damagedTasks: DamagedRows['tasks'][number][] = [];
-  const damagedCells: DamagedRows['cells'][number][] = [];
+  const cells: port.CellPlace[] = [];
+  const damage: port.DamagedRow[] = [];
   const setTag = (tagKey: Uint8Array, tag: string | undefined) => {
     tags[rows.tagNoOfKey(tagKey)] = tag;
   };
@@ -110,8 +105,9 @@ export async function loadRows(
   });
   await readRows(storage, rows.jobRange(rows.KeyKind.task, jobNo), {
     row: (taskKey, value) => void tasks.push(rows.decodeRow(rows.taskRow, taskKey, value)),
-    damaged: (taskKey, error) =>
-      void damagedTasks.push({ taskId: rows.taskIdOfKey(taskKey), error }),
+    damaged: (taskKey, error) => {
+      damage.push({ kind: 'lease', taskId: rows.taskIdOfKey(taskKey), tag: '', error });
+    },
   });
   await readRows(storage, rows.jobRange(rows.KeyKind.cell, jobNo), {
     row: (cellKey, value) => {
@@ -123,9 +119,117 @@ export async function loadRows(
     },
     damaged: (cellKey, error) => {
       const { tagNo, taskId } = rows.cellOfKey(cellKey);
-      damagedCells.push({ taskId, tag: tags[tagNo], error });
+      damage.push({ kind: 'state', taskId, tag: tags[tagNo], error });
     },
   });
-  const damage = { cells: damagedCells, tasks: damagedTasks };
   return { row, head, tasks, cells, handle: { jobNo, tags }, damage };
+}
+
+export interface EmbeddedStart extends Omit<port.StoreStart, 'generation'> {
+  readonly row: rows.StoreRow;
+  readonly hasBufferedMark: boolean;
+  readonly deletedJobNos: readonly number[];
+}
+
+/** By job number. */
+type KnownJobs = ReadonlyMap<number, Readonly<{ jobId: string; incarnation: string }>>;
+
+export async function readStart(storage: Storage): Promise<EmbeddedStart> {
+  await storage.whenReadable();
+  const hasBufferedMark = storage.get(rows.bufferedKey) !== undefined;
+  const jobs = await readJobs(storage);
+  const first = { nextJobNo: 1, generation: 0 };
+  const stored = rows.readRow(storage, rows.storeRow, rows.storeKey) ?? first;
+  const row = hasBufferedMark ? { ...stored, generation: stored.generation + 1 } : stored;
+  if (hasBufferedMark) await repair(storage, row, jobs);
+  const deletedJobNos: number[] = [];
+  await readKeys(storage, rows.KeyKind.deleted, (jobNo) => deletedJobNos.push(jobNo));
+  let logRecords = 0;
+  for (const jobNo of jobs.keys()) {
+    const head = readHead(storage, jobNo);
+    if (head !== 'damaged') logRecords += head?.logRecords ?? 0;
+  }
+  const heldLeases = await readHeldLeases(storage, jobs);
+  return { row, hasBufferedMark, jobsCount: jobs.size, logRecords, heldLeases, deletedJobNos };
+}
+
+/** A job with damaged metadata is counted under a negative number; reading it throws `corrupt`. */
+async function readJobs(storage: Storage): Promise<KnownJobs> {
+  const jobs = new Map<number, { readonly jobId: string; readonly incarnation: string }>();
+  await readRows(storage, rows.jobsRange('', ''), {
+    row: (key, value) => {
+      const { jobNo, row } = rows.decodeJobRow(key, value, rows.jobIdOfKey(key));
+      jobs.set(jobNo, row);
+    },
+    damaged: (key) => {
+      jobs.set(-1 - jobs.size, { jobId: rows.jobIdOfKey(key), incarnation: '' });
+    },
+  });
+  return jobs;
+}
+
+/** They get a full TTL: downtime of the store does not count against their holders. */
+async function readHeldLeases(storage: Storage, jobs: KnownJobs) {
+  const leases: port.StoreStart['heldLeases'][number][] = [];
+  await readRows(storage, rows.kindRange(rows.KeyKind.task), {
+    row: (key, value) => {
+      const job = jobs.get(rows.jobNoOfKey(key));
+      const { taskId, epoch, state, ttlMs } = rows.decodeRow(rows.taskRow, key, value);
+      if (!job || state !== 'held' || ttlMs === 0) return;
+      leases.push({ jobId: job.jobId, incarnation: job.incarnation, taskId, epoch, ttlMs });
+    },
+    damaged: () => {}, // reported when the task is read
+  });
+  return leases;
+}
+
+/** The head is removed last: without one, the job is gone. */
+function readHead(storage: Storage, jobNo: number): port.JobHead | 'damaged' | undefined {
+  if (jobNo < 0) return 'damaged';
+  try {
+    return rows.readRow(storage, rows.headRow, rows.headKey(jobNo));
+  } catch (thrown) {
+    if (hasCode(thrown, 'corrupt')) return 'damaged';
+    throw thrown;
+  }
+}
+
+/**
+ * Repairs what lost buffered writes can leave behind:
+ *
+ * - A head may count cells and records that are gone, or miss ones that reappeared: everything is recounted.
+ * - A record may reappear because its removal was lost: compaction starts again at the beginning of the log.
+ * - Such a record may belong to a job that was fully deleted: the job is deleted again.
+ * - Cursors may contain revisions that will be reused: the generation of all cursors is raised.
+ */
+async function repair(storage: Storage, row: rows.StoreRow, jobs: KnownJobs): Promise<void> {
+  const batch = new StorageBatch();
+  const records = new Map<number, number>();
+  await readKeys(storage, rows.KeyKind.log, (jobNo) =>
+    records.set(jobNo, (records.get(jobNo) ?? 0) + 1),
+  );
+  for (const { jobId } of jobs.values()) {
+    const job = await loadRows(storage, jobId).catch((thrown: unknown) => {
+      if (!hasCode(thrown, 'corrupt')) throw thrown;
+    });
+    if (!job) continue;
+    const { jobNo } = job.handle;
+    const logRecords = records.get(jobNo) ?? 0;
+    const head = { ...job.head, logRecords, compactedTo: 0, counts: countRows(job).counts };
+    batch.put(rows.headKey(jobNo), encode(rows.headRow, head));
+  }
+  for (const jobNo of records.keys())
+    if (!readHead(storage, jobNo)) batch.put(rows.deletedKey(jobNo), Uint8Array.of());
+  batch.put(rows.storeKey, encode(rows.storeRow, row));
+  await storage.write(batch, { durability: 'synced' });
+}
+
+/** Calls back for each row of a kind, damaged or not. */
+async function readKeys(
+  storage: Storage,
+  kind: typeof rows.KeyKind.log | typeof rows.KeyKind.deleted,
+  onRow: (jobNo: number) => void,
+): Promise<void> {
+  const row = (key: Uint8Array) => onRow(rows.jobNoOfKey(key));
+  await readRows(storage, rows.kindRange(kind), { row, damaged: row });
 }

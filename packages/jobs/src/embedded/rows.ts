@@ -1,33 +1,9 @@
-// Storage layout of the embedded store: the keys, by first byte, and the encoding of the rows.
+// Storage layout of the embedded store: the keys, by first byte, and the encoding of the rows. SPEC.md describes both.
 //
-//   n jobId                       a job's metadata and number
-//   x jobNo                       a deleted job whose rows are still being removed
-//   h jobNo                       a job's head, updated with every change
-//   g jobNo tagNo(u16)            a tag's name; numbering tags makes all cells of a tag one key range
-//   k jobNo tagNo(u16) taskId(u32)   a cell: version, status, the revision of its record in the log
-//   t jobNo taskId(u32)           a task: epoch and lease
-//   l jobNo revision(u64)         the log: one change in full
-//   s                             the store: the next job number, the generation of its cursors
-//   u                             there may be buffered writes that would be lost in a power failure
-//
-// Integers are big endian, so keys sort numerically. A jobNo is a u64 that is never reused. Rows are internal protobuf
-// messages or log records. The storage keeps a checksum over key and value, so rows have none.
-import { SynclineError } from '@syncline/kernel';
-import {
-  decode,
-  encode,
-  type Message,
-  mapped,
-  message,
-  optionalUint,
-  requiredWord,
-  text,
-  textMap,
-  texts,
-  uint,
-  WireReader,
-  WireWriter,
-} from '@syncline/kernel/wire';
+// Integers are big endian, so keys sort numerically. Rows are internal protobuf messages or log records. The storage
+// keeps a checksum over key and value, so rows have none.
+import { type StorageReads, SynclineError } from '@syncline/kernel';
+import * as wire from '@syncline/kernel/wire';
 import type { CellRow, JobRow, RecentWrite, TaskRow } from '../core/rows.js';
 import { CellCounts } from '../engine/cell-counts.js';
 import { type ChangeKind, type StoredChange, subjectOf } from '../engine/changes.js';
@@ -35,15 +11,15 @@ import type { JobHead } from '../engine/store-adapter.js';
 import { leaseStates } from '../wire/messages.js';
 
 export const KeyKind = {
-  job: 0x6e,
-  deleted: 0x78,
-  head: 0x68,
-  tag: 0x67,
-  cell: 0x6b,
-  task: 0x74,
-  log: 0x6c,
-  store: 0x73,
-  buffered: 0x75,
+  job: 0x6e, // n jobId
+  deleted: 0x78, // x jobNo
+  head: 0x68, // h jobNo
+  tag: 0x67, // g jobNo tagNo(u16)
+  cell: 0x6b, // k jobNo tagNo(u16) taskId(u32)
+  task: 0x74, // t jobNo taskId(u32)
+  log: 0x6c, // l jobNo revision(u64)
+  store: 0x73, // s
+  buffered: 0x75, // u
 } as const;
 
 type JobKeyKind = (typeof KeyKind)['head' | 'tag' | 'cell' | 'task' | 'log' | 'deleted'];
@@ -163,19 +139,19 @@ export interface StoreRow {
   readonly generation: number;
 }
 
-const jobFields = message<Omit<JobRow, 'jobId'> & Readonly<{ jobNo: number }>>({
-  jobNo: uint(1),
-  incarnation: text(2),
-  numTasks: uint(3),
-  expectedTags: texts(4),
-  labels: textMap(5),
-  createdAtMs: uint(6),
-  deletedAtMs: optionalUint(7),
-  metadataRevision: uint(8),
+const jobFields = wire.message<Omit<JobRow, 'jobId'> & Readonly<{ jobNo: number }>>({
+  jobNo: wire.uint(1),
+  incarnation: wire.text(2),
+  numTasks: wire.uint(3),
+  expectedTags: wire.texts(4),
+  labels: wire.textMap(5),
+  createdAtMs: wire.uint(6),
+  deletedAtMs: wire.optionalUint(7),
+  metadataRevision: wire.uint(8),
 });
 
 export function encodeJobRow({ jobNo, row }: StoredJobRow): Uint8Array {
-  return encode(jobFields, { ...row, jobNo });
+  return wire.encode(jobFields, { ...row, jobNo });
 }
 
 export function decodeJobRow(key: Uint8Array, bytes: Uint8Array, jobId: string): StoredJobRow {
@@ -188,23 +164,23 @@ type CountFields = Omit<
   'total' | 'add' | 'addAll' | 'toCounts' | 'percent' | 'clone' | 'all'
 >;
 
-export const headRow: Message<JobHead> = mapped(
-  message<Omit<JobHead, 'counts'> & CountFields>({
-    revision: uint(1),
-    timestampMs: uint(2),
-    compactedTo: uint(3),
-    logRecords: uint(4),
-    notStarted: uint(5),
-    running: uint(6),
-    finished: uint(7),
-    warned: uint(8),
-    failed: uint(9),
-    units: uint(10),
-    silentTasks: uint(11),
-    expectedWritten: uint(12),
-    lostTasks: uint(13),
-    versions: uint(14),
-    epochs: uint(15),
+export const headRow: wire.Message<JobHead> = wire.mapped(
+  wire.message<Omit<JobHead, 'counts'> & CountFields>({
+    revision: wire.uint(1),
+    timestampMs: wire.uint(2),
+    compactedTo: wire.uint(3),
+    logRecords: wire.uint(4),
+    notStarted: wire.uint(5),
+    running: wire.uint(6),
+    finished: wire.uint(7),
+    warned: wire.uint(8),
+    failed: wire.uint(9),
+    units: wire.uint(10),
+    silentTasks: wire.uint(11),
+    expectedWritten: wire.uint(12),
+    lostTasks: wire.uint(13),
+    versions: wire.uint(14),
+    epochs: wire.uint(15),
   }),
   ({ counts, ...head }) => Object.assign({}, counts, head),
   ({ revision, timestampMs, compactedTo, logRecords, ...fields }) => {
@@ -213,19 +189,22 @@ export const headRow: Message<JobHead> = mapped(
   },
 );
 
-export const taskRow = message<TaskRow>({
-  taskId: uint(1),
-  epoch: uint(2),
-  state: requiredWord(3, leaseStates),
-  ttlMs: uint(4),
-  revision: uint(5),
-  holder: text(6),
+export const taskRow = wire.message<TaskRow>({
+  taskId: wire.uint(1),
+  epoch: wire.uint(2),
+  state: wire.requiredWord(3, leaseStates),
+  ttlMs: wire.uint(4),
+  revision: wire.uint(5),
+  holder: wire.text(6),
 });
 
-export const storeRow = message<StoreRow>({ nextJobNo: uint(1), generation: uint(2) });
-export const tagRow = message<{ readonly tag: string }>({ tag: text(1) });
+export const storeRow = wire.message<StoreRow>({
+  nextJobNo: wire.uint(1),
+  generation: wire.uint(2),
+});
+export const tagRow = wire.message<{ readonly tag: string }>({ tag: wire.text(1) });
 
-const writer = new WireWriter();
+const writer = new wire.WireWriter();
 
 /** The versions of recent writes are not stored: each is one less than the version before it. */
 export function encodeCell(row: CellRow): Uint8Array {
@@ -248,7 +227,7 @@ export function encodeCell(row: CellRow): Uint8Array {
 /** With `withRecent` false, reads only the fields that a job keeps in memory for each cell. */
 export function decodeCell(key: Uint8Array, bytes: Uint8Array, withRecent = true): CellRow {
   return unlessMalformed(key, () => {
-    const reader = new WireReader('cell', bytes);
+    const reader = new wire.WireReader('cell', bytes);
     let version = 0;
     let revision = 0;
     let status = 0;
@@ -267,7 +246,7 @@ export function decodeCell(key: Uint8Array, bytes: Uint8Array, withRecent = true
   });
 }
 
-function readRecent(reader: WireReader, version: number): RecentWrite {
+function readRecent(reader: wire.WireReader, version: number): RecentWrite {
   const end = reader.enter();
   let revision = 0;
   let timestampMs = 0;
@@ -284,8 +263,18 @@ function readRecent(reader: WireReader, version: number): RecentWrite {
   return { eventId, version, revision, timestampMs, digest };
 }
 
-export function decodeRow<Row>(form: Message<Row>, key: Uint8Array, bytes: Uint8Array): Row {
-  return unlessMalformed(key, () => decode(form, bytes, { name: 'row' }));
+export function decodeRow<Row>(form: wire.Message<Row>, key: Uint8Array, bytes: Uint8Array): Row {
+  return unlessMalformed(key, () => wire.decode(form, bytes, { name: 'row' }));
+}
+
+/** Undefined if there is no such row. Throws `corrupt`. */
+export function readRow<Row>(
+  reads: Pick<StorageReads, 'get'>,
+  form: wire.Message<Row>,
+  key: Uint8Array,
+): Row | undefined {
+  const bytes = reads.get(key);
+  return bytes && decodeRow(form, key, bytes);
 }
 
 // A log record: the kind, the time in 6 bytes, and the change as an encoded message, as it is sent on the wire.
@@ -326,10 +315,6 @@ function unlessMalformed<T>(key: Uint8Array, read: () => T): T {
 
 export function corruptRow(key: Uint8Array): SynclineError {
   const keyHex = Buffer.from(key).toString('hex');
-  return new SynclineError(
-    'corrupt',
-    `the row 0x${keyHex} of the job store is damaged or missing. The disk probably lost it. ` +
-      'Restore the data directory from a backup, or delete the job.',
-    { details: { keyHex } },
-  );
+  const message = `the row 0x${keyHex} of the job store is damaged or missing. The disk probably lost it. Restore the data directory from a backup, or delete the job.`;
+  return new SynclineError('corrupt', message, { details: { keyHex } });
 }

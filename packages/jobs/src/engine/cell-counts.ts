@@ -47,7 +47,6 @@ export class ClassCounts {
     return { notStarted, running, finished, warned, failed, total };
   }
 
-  /** The mean over all cells, rounded down to a tenth: at most 99.9 until the last cell is finished. */
   percent(): number {
     const { finished, units, total } = this;
     if (total === 0) return 0;
@@ -57,19 +56,12 @@ export class ClassCounts {
   }
 }
 
-/**
- * Totals over the rows of a job. Cells that were never written have no row and are derived: with expected tags, every
- * task has one cell per tag; without them, a task that has written nothing counts as one cell.
- */
+/** Totals over the rows of a job. Cells that were never written have no row; `all` derives their number. */
 export class CellCounts extends ClassCounts {
   silentTasks: number;
-  /** Number of written cells with an expected tag. */
   expectedWritten = 0;
   lostTasks = 0;
-  /**
-   * Sums of the versions of all cells and the epochs of all tasks. LevelDB silently drops damaged log records, and
-   * acknowledged writes with them; these sums then no longer match the rows.
-   */
+  /** Sums of all versions and epochs. If LevelDB silently drops rows from its damaged log, they no longer add up. */
   versions = 0;
   epochs = 0;
 
@@ -82,7 +74,6 @@ export class CellCounts extends ClassCounts {
     return Object.assign(new CellCounts(0), this);
   }
 
-  /** All cells of a job, written or not. */
   all(job: Readonly<{ numTasks: number; expectedTags: readonly string[] }>): ClassCounts {
     const { length } = job.expectedTags;
     const counts = new ClassCounts();
@@ -99,14 +90,12 @@ export interface Cell {
   readonly status: number;
 }
 
-/** A map key for a cell. */
 export function cellName(taskId: number, tag: string): string {
   return `${taskId} ${tag}`;
 }
 
 export type CellsSummary = Omit<TagProgress<Cell>, 'tag'>;
 
-/** Names the lowest and worst cells, without their states. */
 export type ScopeSummary = Omit<Progress<Cell>, 'revision'>;
 
 /** `stateOf` returns the default state for a cell that was never written. */

@@ -49,7 +49,6 @@ export function jobChange(job: JobInfo): StoredChange {
   return { kind: 'job', revision, timestampMs, taskId: 0, tag: '', bytes: encode(jobMessage, job) };
 }
 
-/** The payload stays text. */
 export function decodeStoredState(bytes: Uint8Array, jobId: string): StoredState {
   return readStoredState(new WireReader('State', bytes), jobId);
 }
@@ -66,16 +65,13 @@ export function decodeJob({ bytes }: StoredChange): JobInfo {
   return decode(jobMessage, bytes, { name: 'Job' });
 }
 
-/** The task and tag of a change, read from the start of its message. */
+/** The task and tag of a change, read from the start of its message: fields 1 and, of a state, 2. */
 export function subjectOf(kind: ChangeKind, bytes: Uint8Array): Required<Scope> {
   const reader = new WireReader('change', bytes);
-  let taskId = 0;
-  if (kind === 'job') return { taskId, tag: '' };
-  for (let field = reader.field(); field === 1 || field === 2; field = reader.field()) {
-    if (field === 1) taskId = reader.uint();
-    else return { taskId, tag: kind === 'state' ? reader.text() : '' };
-  }
-  return { taskId, tag: '' };
+  let field = kind === 'job' ? 0 : reader.field();
+  const taskId = field === 1 ? reader.uint() : 0;
+  if (field === 1) field = reader.field();
+  return { taskId, tag: kind === 'state' && field === 2 ? reader.text() : '' };
 }
 
 // The events that subscribers of a job receive: wrappers around encoded changes. A server sends the bytes unchanged;
@@ -185,10 +181,8 @@ function decodeChange({ stored, base, jobId }: JobFeedChange, isReplay: boolean)
   }
 }
 
-// What a subscriber wants to receive: the states of a scope, and optionally leases and metadata. Also the topics that
-// route a change to its subscribers.
-//
-// A lease belongs to a task and has no tag, so only the scope's task filters leases. Metadata is not filtered by scope.
+// What a subscriber wants to receive, and the topics that route a change to its subscribers. A lease has no tag, so only
+// the scope's task filters leases. Metadata is not filtered by scope.
 
 export type JobFilter = Readonly<{ scope: Scope; withLeases: boolean; withJob: boolean }>;
 
@@ -213,35 +207,28 @@ export function matchesFilter(
   }
 }
 
-const ALL_STATES = 's';
-const ALL_LEASES = 'l';
-const JOB = 'j';
+/** Without a task or tag, it stands for any. Tags have no control characters. */
+function topicOf(kind: ChangeKind, taskId?: number, tag?: string): string {
+  return `${kind} ${taskId ?? '\n'} ${tag ?? '\n'}`;
+}
 
 /** Narrowest first: a later change with the same first topic replaces this one. */
 export function changeTopics({ kind, taskId, tag }: ChangeSubject): readonly string[] {
   switch (kind) {
-    case 'state':
-      return [cellTopic(taskId, tag), taskTopic(taskId), tagTopic(tag), ALL_STATES];
+    case 'state': {
+      const ofTask = [topicOf(kind, taskId, tag), topicOf(kind, taskId)];
+      return [...ofTask, topicOf(kind, undefined, tag), topicOf(kind)];
+    }
     case 'lease':
-      return [leaseTopic(taskId), ALL_LEASES];
+      return [topicOf(kind, taskId), topicOf(kind)];
     case 'job':
-      return [JOB];
+      return [topicOf(kind)];
   }
 }
 
 export function filterTopics({ scope, withLeases, withJob }: JobFilter): readonly string[] {
-  const topics = [scopeTopic(scope)];
-  if (withLeases) topics.push(scope.taskId === undefined ? ALL_LEASES : leaseTopic(scope.taskId));
-  if (withJob) topics.push(JOB);
+  const topics = [topicOf('state', scope.taskId, scope.tag)];
+  if (withLeases) topics.push(topicOf('lease', scope.taskId));
+  if (withJob) topics.push(topicOf('job'));
   return topics;
 }
-
-function scopeTopic({ taskId, tag }: Scope): string {
-  if (taskId === undefined) return tag === undefined ? ALL_STATES : tagTopic(tag);
-  return tag === undefined ? taskTopic(taskId) : cellTopic(taskId, tag);
-}
-
-const cellTopic = (taskId: number, tag: string): string => `${taskId}/${tag}`;
-const taskTopic = (taskId: number): string => `t${taskId}`;
-const tagTopic = (tag: string): string => `g${tag}`;
-const leaseTopic = (taskId: number): string => `l${taskId}`;

@@ -1,16 +1,8 @@
 // A job store in front of an engine: one over an adapter, Firestore, or a remote server. It checks input, once, and
-// returns states as objects; the engine works with encoded states. A server in front of a local store uses those
-// directly.
+// returns states as objects; the engine works with encoded states, which a server sends as they are.
 import { SynclineError } from '@syncline/kernel';
 import { type CheckedWrite, checkStateWrite } from '../checks/checked-write.js';
-import {
-  type CheckedJobQuery,
-  checkJobPatch,
-  checkJobQuery,
-  checkJobSpec,
-  checkLeaseRequest,
-  checkScope,
-} from '../checks/input.js';
+import * as input from '../checks/input.js';
 import { checkCount, checkJobId, checkPageLimit, checkTag, checkTaskId } from '../checks/values.js';
 import type { MeantJob } from '../core/decide-job.js';
 import type { JobInfo, JobList, JobPatch, JobSpec, LeaseRequest, TaskLease } from '../job.js';
@@ -25,7 +17,7 @@ import type {
   StoreCapabilities,
   StoreSubscribeOptions,
 } from '../job-store.js';
-import { jobsLimits } from '../limits.js';
+import { limitValues } from '../limits.js';
 import { type JobsMetrics, type TimedWriteDeps, timedWrite } from '../metrics-list.js';
 import { type StoredState, withPayload } from '../wire/messages.js';
 import { decodeEvent, decodeState, type EncodedEvent } from './changes.js';
@@ -40,7 +32,6 @@ export interface JobProgress {
   readonly lost: readonly TaskLease[];
 }
 
-/** `states` are State messages. */
 export type EncodedPage = Omit<StatePage, 'states'> & Readonly<{ states: readonly Uint8Array[] }>;
 
 export type EncodedResult = Readonly<{
@@ -63,13 +54,12 @@ export interface StoreWrites {
 
 export interface StoreReads {
   getJob(jobId: string, signal: Signal): Promise<JobInfo | undefined>;
-  listJobs(query: CheckedJobQuery, signal: Signal): Promise<JobList>;
+  listJobs(query: input.CheckedJobQuery, signal: Signal): Promise<JobList>;
   listStates(jobId: string, scope: Scope, page: PageBounds, signal: Signal): Promise<EncodedPage>;
   getState(jobId: string, cell: Required<Scope>, signal: Signal): Promise<Uint8Array | undefined>;
   progress(jobId: string, scope: Scope, signal: Signal): Promise<JobProgress>;
 }
 
-/** Serves the calls that have passed the checks. */
 export interface StoreEngine {
   readonly capabilities: StoreCapabilities;
   readonly reads: StoreReads;
@@ -95,17 +85,17 @@ export abstract class CheckedJobStore<Engine extends StoreEngine> implements Job
   abstract subscribe(jobId: string, options: StoreSubscribeOptions): JobSubscription;
 
   createJob: JobStore['createJob'] = async (spec, call) =>
-    this.engine.writes.createJob(checkJobSpec(spec), this.#begin(call));
+    this.engine.writes.createJob(input.checkJobSpec(spec), this.#begin(call));
 
   getJob: JobStore['getJob'] = async (jobId, call) =>
     this.engine.reads.getJob(checkJobId(jobId), this.#begin(call));
 
   listJobs: JobStore['listJobs'] = async (query, call) =>
-    this.engine.reads.listJobs(checkJobQuery(query), this.#begin(call));
+    this.engine.reads.listJobs(input.checkJobQuery(query), this.#begin(call));
 
   updateJob: JobStore['updateJob'] = async (jobId, patch, call = {}) => {
     const meant = { jobId: checkJobId(jobId), incarnation: call.incarnation };
-    return this.engine.writes.updateJob(meant, checkJobPatch(patch), this.#begin(call));
+    return this.engine.writes.updateJob(meant, input.checkJobPatch(patch), this.#begin(call));
   };
 
   markJobDeleted: JobStore['markJobDeleted'] = async (jobId, call = {}) => {
@@ -120,7 +110,7 @@ export abstract class CheckedJobStore<Engine extends StoreEngine> implements Job
   };
 
   lease: JobStore['lease'] = async (request, call) =>
-    this.engine.writes.lease(checkLeaseRequest(request), this.#begin(call));
+    this.engine.writes.lease(input.checkLeaseRequest(request), this.#begin(call));
 
   setState: JobStore['setState'] = async (write, call) => {
     const run: () => ReturnType<JobStore['setState']> = async () => {
@@ -161,7 +151,7 @@ export abstract class CheckedJobStore<Engine extends StoreEngine> implements Job
 
   async progress(jobId: string, scope: Scope, signal: Signal): Promise<JobProgress> {
     this.engine.begin(signal);
-    return this.engine.reads.progress(checkJobId(jobId), checkScope(scope), signal);
+    return this.engine.reads.progress(checkJobId(jobId), input.checkScope(scope), signal);
   }
 
   async listEncoded(
@@ -173,9 +163,9 @@ export abstract class CheckedJobStore<Engine extends StoreEngine> implements Job
     this.engine.begin(signal);
     const bounds = {
       afterRevision: checkCount(page.afterRevision, 'afterRevision'),
-      limit: checkPageLimit(page.limit, jobsLimits.listStatesMax.value),
+      limit: checkPageLimit(page.limit, limitValues.listStatesMax),
     };
-    return this.engine.reads.listStates(checkJobId(jobId), checkScope(scope), bounds, signal);
+    return this.engine.reads.listStates(checkJobId(jobId), input.checkScope(scope), bounds, signal);
   }
 
   protected decode(bytes: Uint8Array, jobId: string): State {
@@ -188,7 +178,6 @@ export abstract class CheckedJobStore<Engine extends StoreEngine> implements Job
   }
 }
 
-/** An engine in this process. */
 export interface LocalEngine extends StoreEngine {
   openSubscription(
     jobId: string,
@@ -198,7 +187,7 @@ export interface LocalEngine extends StoreEngine {
   status(): object;
 }
 
-/** A store that is not remote. The `…Encoded` methods return encoded states, for a server to send as they are. */
+/** A store that is not remote. The `…Encoded` methods are for a server. */
 export class LocalJobStore<Engine extends LocalEngine> extends CheckedJobStore<Engine> {
   async setEncoded(write: CheckedWrite): Promise<EncodedResult> {
     return timedWrite(this.deps, () => {
@@ -229,7 +218,6 @@ export class LocalJobStore<Engine extends LocalEngine> extends CheckedJobStore<E
   }
 }
 
-/** Throws if a server cannot serve this store. */
 export function localStore(store: JobStore): LocalJobStore<LocalEngine> {
   if (store instanceof LocalJobStore) return store as LocalJobStore<LocalEngine>;
   throw new SynclineError(
@@ -246,9 +234,8 @@ type Open = (signal: AbortSignal) => Promise<OpenedSubscription> | OpenedSubscri
 type Options = Pick<StoreSubscribeOptions, 'after' | 'signal'>;
 
 /**
- * The subscription that a store returns. It is opened on the first pull, so `subscribe` need not wait and errors are
- * thrown to the reader. Events are converted on delivery, not when they are buffered. `open` is called once; its signal
- * fires if the subscription ends before it is open. The opened subscription watches the signal of the options itself.
+ * Opened on the first pull, so that `subscribe` need not wait and errors are thrown to the reader. The signal of `open`
+ * fires if the subscription ends before it is open; later, the opened one watches the signal of the options itself.
  */
 export class StoreSubscription<E> implements JobSubscription<E> {
   readonly #open: Open;
@@ -269,12 +256,11 @@ export class StoreSubscription<E> implements JobSubscription<E> {
   }
 
   batches(max?: number): AsyncIterableIterator<readonly E[]> {
-    const convert = (batch: readonly EncodedEvent[]) => batch.map(this.#convert);
-    return this.#iterate(({ events }) => events.batches(max), convert);
+    return this.#iterate(max, (batch) => batch.map(this.#convert));
   }
 
   [Symbol.asyncIterator](): AsyncIterableIterator<E> {
-    return this.#iterate(({ events }) => events[Symbol.asyncIterator](), this.#convert);
+    return this.#iterate(1, ([event]) => this.#convert(event as EncodedEvent));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -282,19 +268,20 @@ export class StoreSubscription<E> implements JobSubscription<E> {
     this.#opened?.events.close();
   }
 
-  #iterate<T, R>(
-    iterate: (opened: OpenedSubscription) => AsyncIterator<T>,
-    convert: (value: T) => R,
-  ): AsyncIterableIterator<R> {
+  /** Not a generator: its `return` would wait for a `next` that waits for an event. */
+  #iterate<T>(
+    max: number | undefined,
+    convert: (batch: readonly EncodedEvent[]) => T,
+  ): AsyncIterableIterator<T> {
     const ended = { done: true, value: undefined } as const;
-    let iterator: AsyncIterator<T> | undefined;
-    const outer: AsyncIterableIterator<R> = {
+    let iterator: AsyncIterator<readonly EncodedEvent[]> | undefined;
+    const outer: AsyncIterableIterator<T> = {
       next: async () => {
         if (iterator === undefined) {
           this.#opening ??= this.#openNow();
           const opened = await this.#opening;
           if (!opened) return ended;
-          iterator ??= iterate(opened);
+          iterator ??= opened.events.batches(max);
         }
         const result = await iterator.next();
         return result.done ? ended : { done: false, value: convert(result.value) };

@@ -1,30 +1,20 @@
-// How changes reach the store and memory: waiting calls are grouped into one commit, and while one commit is in flight,
-// calls gather for the next.
+// How changes reach the store and memory: while one commit is in flight, calls gather for the next.
 //
 //    run ─▶ waiting ─ taken, checked ─▶ in flight ─ stored ─▶ memory updated ─▶ replied ─▶ published
 //                                           └─ failed ─▶ replied with the error; nothing was changed
 //
-// Checks run when a commit is formed, against the committed state plus what is already staged in the commit, so they
-// need no locks. Every reply is sent after the commit, refusals included, since they may depend on staged changes. A
-// bug in a check fails the whole commit, because what it staged cannot be trusted.
+// Checks run when a commit is formed, against what is committed or already staged in it, so they need no locks. Refusals
+// are sent after the commit too, since they may depend on staged changes. A bug in a check fails the whole commit.
 //
-// J3  A write is synced before it is acknowledged as synced.
-// J4  No one sees a revision before it is as durable as its write requested.
+// J3, J4  A write is as durable as requested before it is acknowledged, and before anyone sees its revision.
 import { AssertionError, abortedError, assert, type Clock, SynclineError } from '@syncline/kernel';
-import { jobsLimits } from '../limits.js';
-import type { JobCache, PinnedJob } from './job-cache.js';
+import { limitValues } from '../limits.js';
+import type { JobCache } from './job-cache.js';
 import type { JobMirror } from './job-mirror.js';
-import { CommitBatch, JobNotLoaded, type StagedJob } from './staged-job.js';
-import type {
-  CommitRequest,
-  EngineDeps,
-  StoreAdapter,
-  StoreStart,
-  WantedCell,
-} from './store-adapter.js';
+import { CommitBatch, type StagedJob } from './staged-job.js';
+import type { CommitRequest, EngineDeps, StoreAdapter, WantedCell } from './store-adapter.js';
 import { WriteQuota } from './write-quota.js';
 
-/** Dependencies shared by all parts of an engine. */
 export interface EngineParts extends EngineDeps {
   readonly adapter: StoreAdapter;
   readonly jobs: JobCache;
@@ -48,10 +38,7 @@ export interface CommitOptions {
   readonly isOwn?: boolean;
 }
 
-/**
- * Checks a call and stages its changes. Throws a SynclineError if the call is refused, having staged nothing. Called
- * again if the commit is repeated.
- */
+/** Stages the changes of a call, or throws a SynclineError and stages none. Called again if the commit is repeated. */
 export type DecideCall<T> = (batch: CommitBatch, staged: StagedJob | undefined) => T;
 
 const CALL_BYTES = 512;
@@ -61,89 +48,65 @@ export class Commits {
   readonly quota: WriteQuota;
   /** A single lane with an empty name for an exclusive store; one lane per job for a shared store. */
   readonly #lanes = new Map<string, CommitLane>();
-  readonly #loading = new Set<Promise<PinnedJob>>();
-  jobsCount: number;
-  logRecords: number;
+  readonly #loading = new Set<Promise<void>>();
+  jobsCount = 0;
+  logRecords = 0;
   #isClosed = false;
 
-  constructor(deps: CommitsDeps, start: StoreStart) {
+  constructor(deps: CommitsDeps) {
     this.#deps = deps;
     this.quota = new WriteQuota(deps.metrics);
-    this.jobsCount = start.jobsCount;
-    this.logRecords = start.logRecords;
+  }
+
+  start(jobsCount: number, logRecords: number): void {
+    this.jobsCount = jobsCount;
+    this.logRecords = logRecords;
     this.#report();
   }
 
   /** Calls `decide` when its commit is formed, and resolves when that is stored. Throws if the call is refused. */
   async run<T>(jobId: string, decide: DecideCall<T>, options: CommitOptions = {}): Promise<T> {
+    const { jobs } = this.#deps;
     const { bytes = CALL_BYTES, signal, isOwn } = options;
-    for (;;) {
-      if (!isOwn) this.quota.check(bytes);
-      const pinned = this.#deps.jobs.pinNow(jobId) ?? (await this.#pinLoaded(jobId, bytes));
-      try {
-        // Checked again after each wait.
-        if (this.#isClosed) throw new SynclineError('closed', 'the job store is closed');
-        if (signal?.aborted) throw abortedError('a call to the job store', signal);
-        this.quota.add(1, bytes);
-        return await new Promise<T>((resolve, reject) => {
-          const decideNow = (batch: CommitBatch) =>
-            decide(batch, batch.stage(jobId, pinned.creations));
-          const call = pendingCall({ jobId, bytes, options }, decideNow, { resolve, reject });
-          this.#laneOf(jobId).add(call);
-        });
-      } catch (thrown) {
-        if (!(thrown instanceof JobNotLoaded)) throw thrown;
-      } finally {
-        if (pinned.job) pinned.job.pins -= 1;
-      }
-    }
-  }
-
-  /**
-   * Reads while memory and an exclusive store are in sync. By the time `read` is called, the job may have been deleted
-   * and its rows may be being removed.
-   */
-  whenInSync<T>(read: () => T | Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const readNow = () => {
-        try {
-          resolve(read());
-        } catch (thrown) {
-          reject(thrown);
-        }
-      };
-      if (this.#deps.adapter.shared) readNow();
-      else this.#laneOf('').betweenCommits(readNow);
-    });
-  }
-
-  /**
-   * Catches up with what other processes have committed to a job so far. Does nothing if `revision` is already reached.
-   * Calls that wait for the same read share it.
-   */
-  catchUp(job: JobMirror, revision = Number.POSITIVE_INFINITY): Promise<void> {
-    const { shared } = this.#deps.adapter;
-    if (!shared || job.isDeleted || job.head.revision >= revision) return Promise.resolve();
-    const planned = job.catchingUp;
-    if (planned) {
-      planned.revision = Math.max(planned.revision, revision);
-      return planned.done;
-    }
-    const catchingUp = { revision, done: Promise.resolve() };
-    job.catchingUp = catchingUp;
-    catchingUp.done = new Promise((resolve, reject) => {
-      this.#laneOf(job.row.jobId).betweenCommits(async () => {
-        job.catchingUp = undefined;
-        try {
-          if (!job.isDeleted && job.head.revision < catchingUp.revision)
-            this.#deps.jobs.follow(job.row.jobId, await shared.changesAfter(job));
-          resolve();
-        } catch (thrown) {
-          reject(thrown);
-        }
+    if (!isOwn) this.quota.check(bytes);
+    jobs.hold(jobId);
+    try {
+      if (!jobs.touch(jobId)) await this.#load(jobId, bytes);
+      if (this.#isClosed) throw new SynclineError('closed', 'the job store is closed');
+      if (signal?.aborted) throw abortedError('a call to the job store', signal);
+      this.quota.add(1, bytes);
+      return await new Promise<T>((resolve, reject) => {
+        const decideNow = (batch: CommitBatch) => decide(batch, batch.stage(jobId));
+        const call = pendingCall({ jobId, bytes, options }, decideNow, { resolve, reject });
+        this.#laneOf(jobId).add(call);
       });
-    });
-    return catchingUp.done;
+    } finally {
+      jobs.release(jobId);
+    }
+  }
+
+  /** Reads while memory and an exclusive store are in sync. By then, the job may have been deleted. */
+  async whenInSync<T>(read: () => T | Promise<T>): Promise<T> {
+    return this.#deps.adapter.shared ? read() : this.#laneOf('').betweenCommits(read);
+  }
+
+  /** Catches up with what other processes have committed, unless `revision` is reached. Waiting calls share a read. */
+  async catchUp(job: JobMirror, revision = Number.POSITIVE_INFINITY): Promise<void> {
+    const { adapter, jobs } = this.#deps;
+    const { shared } = adapter;
+    const isReached = (wanted: number) => job.isDeleted || job.head.revision >= wanted;
+    if (!shared || isReached(revision)) return;
+    const planned = job.catchingUp ?? { revision, done: Promise.resolve() };
+    planned.revision = Math.max(planned.revision, revision);
+    if (!job.catchingUp) {
+      job.catchingUp = planned;
+      const { jobId } = job.row;
+      planned.done = this.#laneOf(jobId).betweenCommits(async () => {
+        job.catchingUp = undefined;
+        if (!isReached(planned.revision)) jobs.follow(jobId, await shared.changesAfter(job));
+      });
+    }
+    await planned.done;
   }
 
   /** Call it after a job that is not in memory was deleted. */
@@ -161,14 +124,16 @@ export class Commits {
   }
 
   /** Calls that wait for a job to be loaded count against the queue limits too. */
-  #pinLoaded(jobId: string, bytes: number): Promise<PinnedJob> {
+  async #load(jobId: string, bytes: number): Promise<void> {
     this.quota.add(1, bytes);
-    const pinning = this.#deps.jobs.pin(jobId).finally(() => {
+    const loading = this.#deps.jobs.load(jobId).then(() => {});
+    this.#loading.add(loading);
+    try {
+      await loading;
+    } finally {
       this.quota.add(-1, bytes);
-      this.#loading.delete(pinning);
-    });
-    this.#loading.add(pinning);
-    return pinning;
+      this.#loading.delete(loading);
+    }
   }
 
   #laneOf(jobId: string): CommitLane {
@@ -193,8 +158,7 @@ export class Commits {
       return taken;
     };
     try {
-      const readable = adapter.whenReadable?.();
-      if (readable) await readable;
+      await adapter.whenReadable?.();
       calls = take();
       const taken = calls;
       await adapter.commit(adapter.shared ? this.#wanted(taken) : [], (rows) => {
@@ -290,7 +254,7 @@ function pendingCall<T>(
         const decided = decide(batch);
         answer = () => settle.resolve(decided);
       } catch (thrown) {
-        if (!(thrown instanceof SynclineError) && !(thrown instanceof JobNotLoaded)) throw thrown;
+        if (!(thrown instanceof SynclineError)) throw thrown;
         answer = () => settle.reject(thrown);
       }
     },
@@ -310,10 +274,10 @@ class CommitLane {
   readonly #commit: () => Promise<void>;
   readonly #onIdle: () => void;
   #waiting: PendingCall[] = [];
-  /** Reads waiting for the commit in flight. */
-  readonly #between: (() => void | Promise<void>)[] = [];
-  #isBusy = false;
-  #isPlanned = false;
+  #readersCount = 0;
+  /** A commit, or a read that the next commit waits for. */
+  #inFlight: Promise<void> | undefined;
+  #planned: Promise<void> | undefined;
 
   constructor(clock: Pick<Clock, 'defer'>, commit: () => Promise<void>, onIdle: () => void) {
     this.#clock = clock;
@@ -326,31 +290,29 @@ class CommitLane {
     this.#plan();
   }
 
-  /** Calls back as soon as no commit is in flight. If the callback returns a promise, the next commit waits for it. */
-  betweenCommits(callback: () => void | Promise<void>): void {
-    if (this.#isBusy) {
-      this.#between.push(callback);
-      return;
+  /** Reads as soon as no commit is in flight. If `read` returns a promise, the next commit waits for it. */
+  async betweenCommits<T>(read: () => T | Promise<T>): Promise<T> {
+    this.#readersCount += 1;
+    while (this.#inFlight) await this.#inFlight;
+    this.#readersCount -= 1;
+    const result = read();
+    if (result instanceof Promise) {
+      const settled = async () => void (await Promise.allSettled([result]));
+      this.#occupy(settled());
     }
-    const reading = callback();
-    if (!reading) return;
-    this.#isBusy = true;
-    void reading.then(() => this.#continue());
+    return result;
   }
 
-  /** Resolves when nothing is waiting or in flight. */
   async idle(): Promise<void> {
-    while (this.#isBusy || this.#waiting.length > 0)
-      await new Promise<void>((resolve) => this.#between.push(resolve));
+    while (this.#inFlight || this.#planned) await (this.#inFlight ?? this.#planned);
   }
 
-  /** The next calls, within the limits of a commit. */
   take(): readonly PendingCall[] {
-    const { commitWritesMax, commitBytesMax } = jobsLimits;
+    const { commitWritesMax, commitBytesMax } = limitValues;
     let bytes = 0;
     const isBeyond = (call: PendingCall, at: number) => {
       bytes += call.bytes;
-      return at > 0 && (at >= commitWritesMax.value || bytes > commitBytesMax.value);
+      return at > 0 && (at >= commitWritesMax || bytes > commitBytesMax);
     };
     const end = this.#waiting.findIndex(isBeyond);
     const taken = end === -1 ? this.#waiting : this.#waiting.slice(0, end);
@@ -358,29 +320,24 @@ class CommitLane {
     return taken;
   }
 
-  /** Commits at the end of this turn of the event loop, so that calls that arrive together are committed together. */
+  /** Commits at the end of this turn of the event loop, with all calls that have arrived by then. */
   #plan(): void {
-    if (this.#isPlanned || this.#isBusy) return;
-    this.#isPlanned = true;
-    this.#clock.defer(() => {
-      this.#isPlanned = false;
-      if (!this.#isBusy) void this.#run(); // store failures go to the callers; a bug ends the process
+    if (this.#planned || this.#inFlight) return;
+    this.#planned = new Promise((resolve) => {
+      this.#clock.defer(() => {
+        this.#planned = undefined;
+        if (!this.#inFlight) this.#occupy(this.#commit());
+        resolve();
+      });
     });
   }
 
-  /** Runs one commit. The next is formed a turn later, so that it includes requests now waiting in sockets. */
-  async #run(): Promise<void> {
-    this.#isBusy = true;
-    await this.#commit();
-    await this.#continue();
-  }
-
-  async #continue(): Promise<void> {
-    for (const callback of this.#between.splice(0)) await callback();
-    this.#isBusy = false;
-    for (const callback of this.#between.splice(0)) this.betweenCommits(callback);
-    if (this.#isBusy) return;
-    if (this.#waiting.length > 0) this.#plan();
-    else this.#onIdle();
+  /** Store failures go to the callers; if `work` throws, it is a bug, and ends the process. */
+  #occupy(work: Promise<void>): void {
+    this.#inFlight = work.then(() => {
+      this.#inFlight = undefined;
+      if (this.#waiting.length > 0) this.#plan();
+      else if (this.#readersCount === 0) this.#onIdle();
+    });
   }
 }

@@ -1,12 +1,11 @@
 // Removes replaced changes that are outside retention, from `compactedTo` upward.
 //
 // A step reads the next changes, then joins a commit, where it checks them again: changes replaced since the read are
-// removed too, because the commits that replaced them saw the old `compactedTo`. The removal and the new `compactedTo`
-// are one commit. Later commits themselves remove what they replace at or below it, so compaction reads each change
-// once. The latest change of each key is kept.
+// removed too, because the commits that replaced them saw the old `compactedTo`. Later commits themselves remove what
+// they replace at or below the new one, so compaction reads each change once.
 import { SynclineError } from '@syncline/kernel';
 import { hasCode } from '../core/refusals.js';
-import { jobsLimits } from '../limits.js';
+import { limitValues } from '../limits.js';
 import type { EngineParts } from './commits.js';
 import type { JobMirror } from './job-mirror.js';
 import type { CommitBatch, StagedJob } from './staged-job.js';
@@ -29,7 +28,7 @@ export class Compaction {
 
   /** Call it after each commit, and periodically. Runs steps as long as at least `changesMin` changes are due. */
   consider(job: JobMirror, changesMin = this.#keysMax): void {
-    if (!this.#deps.adapter.compacts || !this.#isDue(job, changesMin) || job.isCompacting) return;
+    if (!this.#isDue(job, changesMin) || job.isCompacting) return;
     job.isCompacting = true;
     const run = this.#run(job, changesMin).finally(() => {
       job.isCompacting = false;
@@ -48,7 +47,6 @@ export class Compaction {
     return this.#target(job) - job.head.compactedTo >= changesMin;
   }
 
-  /** The last revision that is outside retention. */
   #target({ retention, head }: JobMirror): number {
     return Math.min(head.revision, retention.outside(head.revision, this.#deps.clock.nowMs()));
   }
@@ -103,7 +101,7 @@ export class Compaction {
         for (const { kind, revision, taskId, tag, bytes: message } of page) {
           if (revision > through) return { candidates, compactedTo: through };
           bytes += message.length;
-          if (bytes > jobsLimits.commitBytesMax.value && candidates.length > 0)
+          if (bytes > limitValues.commitBytesMax && candidates.length > 0)
             return { candidates, compactedTo: revision - 1 };
           candidates.push({ kind, revision, taskId, tag });
         }

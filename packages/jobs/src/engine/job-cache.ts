@@ -1,26 +1,18 @@
 // The jobs in memory, within `cacheBytesMax`, and the feeds of those with subscribers. The least recently used jobs are
-// evicted first.
+// evicted first, but none whose id is held by a call or a commit. An id is held even if there is no such job: one that
+// is created meanwhile stays in memory. A job is never in memory twice: commits would reach only one of the copies.
 //
-// A job is evicted only when no call or commit has it pinned. Its feed stays if it has subscribers, except that in a
-// shared store such a job is not evicted, since the changes of other processes must be followed. Concurrent calls share
-// one load, and a job is never in memory twice: commits would reach only one of the copies.
+// In a shared store a job with subscribers is not evicted, since the changes of other processes must be followed.
 import { assert } from '@syncline/kernel';
 import { hasCode } from '../core/refusals.js';
 import type { JobsMetrics } from '../metrics-list.js';
 import type { StoredChange } from './changes.js';
 import type { JobFeed } from './job-feed.js';
-import { JobMirror } from './job-mirror.js';
-import type { RetentionLimits } from './retention-marks.js';
+import { JobMirror, type RetentionLimits } from './job-mirror.js';
 import type { JobRows, Since, StoreAdapter } from './store-adapter.js';
 
-export interface JobCacheDeps {
-  readonly adapter: StoreAdapter;
-  readonly metrics: JobsMetrics;
-}
-
-export interface JobCacheLimits extends RetentionLimits {
-  readonly cacheBytesMax: number;
-}
+type Deps = Readonly<{ adapter: StoreAdapter; metrics: JobsMetrics }>;
+export type JobCacheLimits = RetentionLimits & Readonly<{ cacheBytesMax: number }>;
 
 /** A feed and the last revision of its job, which need not be in memory. */
 export interface FollowedJob {
@@ -29,26 +21,18 @@ export interface FollowedJob {
   revision: number;
 }
 
-/** A job that a call needs; undefined if it did not exist. */
-export interface PinnedJob {
-  readonly job: JobMirror | undefined;
-  /** The value of `creations` at the lookup. If it has grown since, a job that did not exist may exist now. */
-  readonly creations: number;
-}
-
 export class JobCache {
-  readonly #deps: JobCacheDeps;
+  readonly #deps: Deps;
   readonly #limits: JobCacheLimits;
   /** Least recently used first. */
   readonly #jobs = new Map<string, JobMirror>();
   readonly feeds = new Map<string, FollowedJob>();
-  readonly #loading = new Map<string, Promise<JobMirror | undefined>>();
-  /** Jobs created while they were being loaded. */
-  readonly #outdated = new Set<string>();
+  /** Loads that concurrent calls share. One whose job is created meanwhile is removed: its rows may be inconsistent. */
+  readonly #loading = new Map<string, Promise<boolean>>();
+  readonly #holders = new Map<string, number>();
   bytes = 0;
-  creations = 0;
 
-  constructor(deps: JobCacheDeps, limits: JobCacheLimits) {
+  constructor(deps: Deps, limits: JobCacheLimits) {
     this.#deps = deps;
     this.#limits = limits;
   }
@@ -79,22 +63,23 @@ export class JobCache {
     return job;
   }
 
-  /** Pins the job if it is in memory. The caller must unpin it. */
-  pinNow(jobId: string): PinnedJob | undefined {
-    const job = this.touch(jobId);
-    if (!job) return undefined;
-    job.pins += 1;
-    return { job, creations: this.creations };
+  hold(jobId: string): void {
+    this.#holders.set(jobId, (this.#holders.get(jobId) ?? 0) + 1);
   }
 
-  async pin(jobId: string): Promise<PinnedJob> {
+  /** Every `hold` must be followed by exactly one `release`. */
+  release(jobId: string): void {
+    const holders = (this.#holders.get(jobId) ?? 0) - 1;
+    if (holders > 0) this.#holders.set(jobId, holders);
+    else this.#holders.delete(jobId);
+  }
+
+  /** Loads the job if necessary; undefined if it does not exist. The caller must hold the id. */
+  async load(jobId: string): Promise<JobMirror | undefined> {
     for (;;) {
-      const { creations } = this;
-      const pinned = this.pinNow(jobId);
-      if (pinned) return pinned;
-      const loading = this.#loading.get(jobId) ?? this.#load(jobId);
-      this.#loading.set(jobId, loading);
-      if (!(await loading)) return { job: undefined, creations };
+      const job = this.touch(jobId);
+      if (job) return job;
+      if (!(await (this.#loading.get(jobId) ?? this.#load(jobId)))) return undefined;
     }
   }
 
@@ -105,9 +90,9 @@ export class JobCache {
   add(job: JobMirror): void {
     const { jobId } = job.row;
     assert(!this.#jobs.has(jobId), 'J1: a job is in memory once');
-    this.creations += 1;
-    if (this.#loading.has(jobId)) this.#outdated.add(jobId);
-    this.#keep(job);
+    this.#loading.delete(jobId);
+    this.#jobs.set(jobId, job);
+    this.changed(job);
   }
 
   remove(job: JobMirror): void {
@@ -132,7 +117,6 @@ export class JobCache {
     return (this.feeds.get(jobId)?.feed.subscribersCount ?? 0) > 0;
   }
 
-  /** Passes committed changes to the subscribers. */
   publish({ row: { jobId }, head, isDeleted }: JobMirror, changes: readonly StoredChange[]): void {
     const followed = this.feeds.get(jobId);
     if (!followed) return;
@@ -177,28 +161,21 @@ export class JobCache {
     this.feeds.delete(jobId);
   }
 
-  #keep(job: JobMirror): void {
-    this.#jobs.set(job.row.jobId, job);
-    this.changed(job);
-  }
-
-  async #load(jobId: string): Promise<JobMirror | undefined> {
-    try {
-      for (;;) {
-        this.#outdated.delete(jobId);
+  /** Resolves with whether the job may be in memory now. */
+  #load(jobId: string): Promise<boolean> {
+    const load = async () => {
+      try {
         const rows = await this.#read(jobId);
-        const created = this.#jobs.get(jobId); // during the load
-        if (created) return created;
-        if (this.#outdated.has(jobId)) continue; // created and evicted during the load: the rows may be inconsistent
-        if (!rows) return undefined;
-        const job = this.create(rows);
-        this.#keep(job);
-        return job;
+        if (this.#loading.get(jobId) !== loading) return true;
+        if (rows) this.add(this.create(rows));
+        return rows !== undefined;
+      } finally {
+        if (this.#loading.get(jobId) === loading) this.#loading.delete(jobId);
       }
-    } finally {
-      this.#loading.delete(jobId);
-      this.#outdated.delete(jobId);
-    }
+    };
+    const loading = load();
+    this.#loading.set(jobId, loading);
+    return loading;
   }
 
   async #read(jobId: string): Promise<JobRows | undefined> {
@@ -221,7 +198,8 @@ export class JobCache {
       left -= 1;
       if (!this.isOverfull || left === 0) return;
       const isFollowed = this.isFollowed(jobId);
-      if (job.pins > 0 || job.isCompacting || (isFollowed && this.#deps.adapter.shared)) continue;
+      const isHeld = this.#holders.has(jobId) || (isFollowed && this.#deps.adapter.shared);
+      if (isHeld || job.isCompacting) continue;
       this.remove(job);
       if (isFollowed) this.feeds.get(jobId)?.feed.clearRing();
       else this.endFeed(jobId, 'unused');

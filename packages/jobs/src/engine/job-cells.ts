@@ -1,13 +1,10 @@
-// All cells of a job in memory: status, progress and the revision of the latest change, by tag and task. It computes
-// the aggregates of the four scopes, and knows which change is the latest of a key.
+// All cells of a job in memory, by tag and task, and the aggregates of the four scopes.
 //
 // Cells are stored in blocks of 256 consecutive tasks, allocated when one of them first writes. A block remembers its
 // lowest and its worst cell, and searches for one again only after that cell itself was written. So a write costs next
 // to nothing, and an aggregate little more than a visit to each block.
 //
-// Ties go to the lowest task, then to the lowest tag by bytes, so that all stores give the same result.
-//
-// J12  The aggregates equal the naive fold at every revision.
+// J12  The aggregates equal the naive fold at every revision. Ties go to the lowest task, then to the lowest tag.
 import { assert } from '@syncline/kernel';
 import type { JobInfo, Progress, Scope, State } from '../job.js';
 import { compareTags, defaultState, JobStatus, severityOf, statusClass } from '../job.js';
@@ -26,15 +23,11 @@ import {
 type RankOf = (status: number) => number;
 const numberOf: RankOf = (status) => status;
 
-/** The cell with the lowest rank. */
 function firstOf(cells: readonly Cell[], rankOf: RankOf): Cell {
   const compare = (a: Cell, b: Cell) =>
     rankOf(a.status) - rankOf(b.status) || a.taskId - b.taskId || compareTags(a.tag, b.tag);
   const [cell, ...others] = cells;
-  assert(
-    cell !== undefined,
-    'a scope has a cell: a job has a task, and a task without tags counts',
-  );
+  assert(cell !== undefined, 'J12: every scope has a cell');
   return others.reduce((first, other) => (compare(other, first) < 0 ? other : first), cell);
 }
 
@@ -101,7 +94,6 @@ class TagCells {
     return this.#blocks[Math.floor(taskId / BLOCK_TASKS)]?.revisions[taskId % BLOCK_TASKS] ?? 0;
   }
 
-  /** 0 for a cell that was never written. */
   at(taskId: number): { readonly status: number; readonly units: number } {
     const block = this.#blocks[Math.floor(taskId / BLOCK_TASKS)];
     const slot = taskId % BLOCK_TASKS;
@@ -119,7 +111,6 @@ class TagCells {
     block.set(taskId % BLOCK_TASKS, revision, status, units);
   }
 
-  /** The written cell with the lowest rank; undefined if there is none. */
   first(rankOf: RankOf): Cell | undefined {
     let first: Cell | undefined;
     for (const [index, block] of this.#blocks.entries()) {
@@ -143,22 +134,20 @@ class TagCells {
 export class JobCells {
   readonly #numTasks: number;
   readonly #tags = new Map<string, TagCells>();
-  /** Number of tags written per task. A task with none counts as one cell that is not started. */
-  readonly #tagsOfTask: Uint16Array;
+  /** 1 for each task that has written. The others count as one cell each if no tag is expected. */
+  readonly #writers: Uint8Array;
   readonly lostTasks = new Set<number>();
   #expected: ReadonlySet<string> = new Set();
   #sortedTags: readonly TagCells[] | undefined;
   #silentTasks: number;
-  #firstSilent = 0;
 
   constructor({ numTasks, expectedTags }: Pick<JobInfo, 'numTasks' | 'expectedTags'>) {
     this.#numTasks = numTasks;
     this.#silentTasks = numTasks;
-    this.#tagsOfTask = new Uint16Array(numTasks);
+    this.#writers = new Uint8Array(numTasks);
     this.setExpectedTags(expectedTags);
   }
 
-  /** Number of tags that were written. */
   get size(): number {
     return [...this.#tags.keys()].filter((tag) => this.has(tag)).length;
   }
@@ -168,7 +157,7 @@ export class JobCells {
   }
 
   get bytes(): number {
-    let bytes = 2 * this.#numTasks + 64 * this.lostTasks.size;
+    let bytes = this.#numTasks + 64 * this.lostTasks.size;
     for (const { blocksCount } of this.#tags.values()) bytes += 300 + BLOCK_BYTES * blocksCount;
     return bytes;
   }
@@ -188,10 +177,9 @@ export class JobCells {
   }
 
   hasWritten(taskId: number): boolean {
-    return this.#tagsOfTask[taskId] !== 0;
+    return this.#writers[taskId] === 1;
   }
 
-  /** The written cells of a scope, in no particular order. */
   *written({ taskId, tag }: Scope): Generator<Required<Scope>> {
     for (const cells of this.#tags.values()) {
       if (tag !== undefined && tag !== cells.tag) continue;
@@ -202,12 +190,9 @@ export class JobCells {
 
   set(place: Required<Scope> & { readonly revision: number }, status: number, progress = 0): void {
     const { taskId, tag, revision } = place;
-    const cells = this.#tagCells(tag);
-    if (cells.revisionOf(taskId) === 0) {
-      if (!this.hasWritten(taskId)) this.#silentTasks -= 1;
-      this.#tagsOfTask[taskId] = (this.#tagsOfTask[taskId] ?? 0) + 1;
-    }
-    cells.set(taskId, revision, status, progressUnits(status, progress));
+    if (!this.hasWritten(taskId)) this.#silentTasks -= 1;
+    this.#writers[taskId] = 1;
+    this.#tagCells(tag).set(taskId, revision, status, progressUnits(status, progress));
   }
 
   setExpectedTags(expectedTags: readonly string[]): void {
@@ -265,13 +250,12 @@ export class JobCells {
     const expectedTags = [...this.#expected];
     const counts = this.recount().all({ numTasks: this.#numTasks, expectedTags });
     const unwritten = expectedTags.flatMap((tag) => this.#firstUnwritten(this.#tagCells(tag)));
-    while (this.#firstSilent < this.#numTasks && this.hasWritten(this.#firstSilent))
-      this.#firstSilent += 1;
     if (expectedTags.length === 0 && this.#silentTasks > 0)
-      unwritten.push({ taskId: this.#firstSilent, tag: '', status: JobStatus.notStarted });
+      unwritten.push({ taskId: this.#writers.indexOf(0), tag: '', status: JobStatus.notStarted });
+    const written = [...this.#tags.values()];
     return summaryOf(counts, (rankOf) => [
       ...unwritten,
-      ...Array.from(this.#tags.values()).flatMap((cells) => cells.first(rankOf) ?? []),
+      ...written.flatMap((cells) => cells.first(rankOf) ?? []),
     ]);
   }
 

@@ -1,7 +1,5 @@
 // The engine shared by all adapters. Writes are decided in job-writes.ts and committed in commits.ts, reads are served
-// by job-reads.ts, and storage is left to the adapter.
-//
-// Input has already been checked. States are encoded (see changes.ts), so that a server need not decode them.
+// by job-reads.ts, and storage is left to the adapter. Input has already been checked.
 import {
   abortedError,
   createSystemClock,
@@ -11,22 +9,25 @@ import {
   silentMetrics,
   type Timer,
 } from '@syncline/kernel';
-import { checkScope } from '../checks/input.js';
 import { checkJobId } from '../checks/values.js';
 import type { StoreCapabilities, StoreSubscribeOptions } from '../job-store.js';
-import { jobsLimits } from '../limits.js';
+import { limitValues } from '../limits.js';
 import { type LocalEngine, LocalJobStore, type StoreWrites } from './checked-job-store.js';
 import { Commits } from './commits.js';
 import { Compaction } from './compaction.js';
 import { JobCache } from './job-cache.js';
-import { JobFeed, type OpenedSubscription, SubscriberQuota } from './job-feed.js';
+import {
+  JobFeed,
+  type JobFeedSource,
+  type OpenedSubscription,
+  SubscriberQuota,
+} from './job-feed.js';
 import type { JobMirror } from './job-mirror.js';
 import { JobReads } from './job-reads.js';
 import { jobWrites } from './job-writes.js';
 import { Leases } from './leases.js';
 import type { AdapterHost, EngineDeps, StoreAdapter, StoreStart } from './store-adapter.js';
 
-/** Defaults to the system clock and randomness, and to no logging and no metrics. */
 export function withSystemDeps(deps: Partial<EngineDeps>): EngineDeps {
   return {
     clock: deps.clock ?? createSystemClock(),
@@ -36,34 +37,21 @@ export function withSystemDeps(deps: Partial<EngineDeps>): EngineDeps {
   };
 }
 
-export interface EngineOptions {
-  /** Memory for jobs. Default `cacheBytesMax`. With less, jobs are reloaded from the store more often. */
-  readonly cacheBytesMax?: number;
-  /** Changes of a job that are kept although they were replaced by later ones. Default `retentionRevisionsMax`. */
-  readonly retentionRevisionsMax?: number;
-  /** How long such changes are kept. Default `retentionMs`. */
-  readonly retentionMs?: number;
-  /** How many bytes of such changes are kept. Default `retentionBytesMax`. */
-  readonly retentionBytesMax?: number;
-  /** Changes that one compaction step examines. Default `compactionKeysMax`. */
-  readonly compactionKeysMax?: number;
-  /** Changes of a job also kept in memory, for readers that are slightly behind. Default `memoryRevisionsMax`. */
-  readonly memoryRevisionsMax?: number;
-  /** Views of the store that may be open at once; others wait. Default `openSnapshotsMax`. */
-  readonly openSnapshotsMax?: number;
-}
-
-type EngineLimits = Required<EngineOptions>;
-
-const DEFAULTS: EngineLimits = {
-  cacheBytesMax: jobsLimits.cacheBytesMax.value,
-  retentionRevisionsMax: jobsLimits.retentionRevisionsMax.value,
-  retentionMs: jobsLimits.retentionMs.value,
-  retentionBytesMax: jobsLimits.retentionBytesMax.value,
-  compactionKeysMax: jobsLimits.compactionKeysMax.value,
-  memoryRevisionsMax: jobsLimits.memoryRevisionsMax.value,
-  openSnapshotsMax: jobsLimits.openSnapshotsMax.value,
-};
+/** Limits that can be set for one store. limits.ts explains them and has their defaults. */
+export type EngineOptions = Readonly<
+  Partial<
+    Record<
+      | 'cacheBytesMax'
+      | 'retentionRevisionsMax'
+      | 'retentionMs'
+      | 'retentionBytesMax'
+      | 'compactionKeysMax'
+      | 'memoryRevisionsMax'
+      | 'openSnapshotsMax',
+      number
+    >
+  >
+>;
 
 export type EngineJobStore = LocalJobStore<JobEngine>;
 
@@ -73,15 +61,9 @@ export async function openJobStore(
   deps: EngineDeps,
   options: EngineOptions = {},
 ): Promise<EngineJobStore> {
-  const opened: { engine?: JobEngine } = {};
-  const start = await adapter.start({
-    wake: (jobId, revision) => opened.engine?.wake(jobId, revision),
-    followed: () => opened.engine?.followed() ?? [],
-    markStale: (stale) => opened.engine?.markStale(stale),
-    markLive: async () => opened.engine?.markLive(),
-  });
-  opened.engine = new JobEngine(adapter, deps, options, start);
-  return new LocalJobStore(opened.engine, deps);
+  const engine = new JobEngine(adapter, deps, options);
+  engine.start(await adapter.start(engine));
+  return new LocalJobStore(engine, deps);
 }
 
 type Signal = AbortSignal | undefined;
@@ -93,9 +75,10 @@ const RINGS_PER_CACHE = 16;
 
 export class JobEngine implements LocalEngine, AdapterHost {
   readonly adapter: StoreAdapter;
+  readonly capabilities: StoreCapabilities;
   readonly #deps: EngineDeps;
-  readonly #limits: EngineLimits;
-  readonly #generation: number;
+  readonly #limits: Required<EngineOptions>;
+  #generation = 0;
   readonly #jobs: JobCache;
   readonly #commits: Commits;
   readonly reads: JobReads;
@@ -106,35 +89,40 @@ export class JobEngine implements LocalEngine, AdapterHost {
   #sweep: Timer | undefined;
   #closing: Promise<void> | undefined;
 
-  constructor(adapter: StoreAdapter, deps: EngineDeps, options: EngineOptions, start: StoreStart) {
+  constructor(adapter: StoreAdapter, deps: EngineDeps, options: EngineOptions) {
     this.adapter = adapter;
+    this.capabilities = adapter.capabilities;
     this.#deps = deps;
-    this.#limits = { ...DEFAULTS, ...options };
-    this.#generation = start.generation;
+    this.#limits = { ...limitValues, ...options };
     this.#quota = new SubscriberQuota(deps.metrics);
     this.#jobs = new JobCache({ ...deps, adapter }, this.#limits);
-    const onApplied: Leases['follow'] = (staged) => this.#leases.follow(staged);
-    const onPublished: Compaction['consider'] = (job) => this.#compaction.consider(job);
     const shared = { ...deps, adapter, jobs: this.#jobs };
-    this.#commits = new Commits({ ...shared, onApplied, onPublished }, start);
+    this.#commits = new Commits({
+      ...shared,
+      onApplied: (staged) => this.#leases.follow(staged),
+      onPublished: (job) => this.#compaction.consider(job),
+    });
     const parts = { ...shared, commits: this.#commits };
-    this.#leases = new Leases(parts, start);
+    this.#leases = new Leases(parts);
     this.#compaction = new Compaction(parts, this.#limits.compactionKeysMax);
     const begin = (signal: Signal) => this.begin(signal);
     this.reads = new JobReads({ ...parts, begin }, this.#limits.openSnapshotsMax);
     this.writes = jobWrites({ ...parts, leases: this.#leases });
+  }
+
+  /** Call it before anything else. Without an argument, the store is empty. */
+  start(found: Partial<StoreStart> = {}): void {
+    const { jobsCount = 0, logRecords = 0, generation = 0, heldLeases = [] } = found;
+    this.#generation = generation;
+    this.#commits.start(jobsCount, logRecords);
+    this.#leases.start(heldLeases);
     this.#planSweep();
   }
 
-  get capabilities(): StoreCapabilities {
-    return this.adapter.capabilities;
-  }
-
   openSubscription(jobId: string, options: StoreSubscribeOptions): Promise<OpenedSubscription> {
-    return this.reads.ofJob(checkJobId(jobId), undefined, async (job) => {
-      const scope = checkScope(options.scope, job.row.numTasks);
-      return this.#feedOf(job).open({ ...options, scope });
-    });
+    return this.reads.ofJob(checkJobId(jobId), undefined, async (job) =>
+      this.#feedOf(job).open(options, job.row.numTasks),
+    );
   }
 
   status() {
@@ -145,7 +133,7 @@ export class JobEngine implements LocalEngine, AdapterHost {
       writeQueue: this.#commits.quota.count,
       writeQueueBytes: this.#commits.quota.bytes,
       subscribers: this.#quota.count,
-      openSnapshots: this.reads.openSnapshotsCount,
+      openSnapshots: this.reads.slots.takenCount,
       logRecords: this.#commits.logRecords,
       ...this.adapter.status?.(),
     };
@@ -168,7 +156,7 @@ export class JobEngine implements LocalEngine, AdapterHost {
     await Promise.all([this.#compaction.stop(), this.#leases.close()]);
     await committed;
     for (const { feed } of this.#jobs.feeds.values()) feed.close();
-    await this.reads.whenDone();
+    await this.reads.slots.free(); // reads in progress are allowed to finish
     await this.adapter.close();
   }
 
@@ -200,26 +188,20 @@ export class JobEngine implements LocalEngine, AdapterHost {
   #feedOf({ row: { jobId, incarnation }, head: { revision } }: JobMirror): JobFeed {
     const known = this.#jobs.feeds.get(jobId);
     if (known) return known.feed;
-    const { memoryRevisionsMax, cacheBytesMax } = this.#limits;
+    const { memoryRevisionsMax: changesMax, cacheBytesMax } = this.#limits;
     const generation = this.#generation === 0 ? '' : `-${this.#generation}`;
     const seen = { incarnation, revision };
+    const source: JobFeedSource = {
+      revision: () => seen.revision,
+      view: (filter, signal) => this.reads.view({ jobId, incarnation }, filter, signal, true),
+    };
     const feed = new JobFeed(
-      {
-        ...this.#deps,
-        quota: this.#quota,
-        source: {
-          revision: () => seen.revision,
-          view: (filter, signal) => this.reads.view({ jobId, incarnation }, filter, signal, true),
-        },
-      },
+      { ...this.#deps, quota: this.#quota, source },
       {
         jobId,
         base: `${incarnation}${generation}`,
-        history: this.adapter.capabilities.history,
-        ring: {
-          changesMax: memoryRevisionsMax,
-          bytesMax: Math.floor(cacheBytesMax / RINGS_PER_CACHE),
-        },
+        history: this.capabilities.history,
+        ring: { changesMax, bytesMax: Math.floor(cacheBytesMax / RINGS_PER_CACHE) },
       },
     );
     this.#jobs.feeds.set(jobId, Object.assign(seen, { feed }));

@@ -1,12 +1,11 @@
-// JobFeed delivers a job's committed changes to its subscribers: first a replay, then live. One per job and store.
-//
-// The engine publishes a commit once it is as durable as requested, in order of revision.
+// Delivers a job's committed changes to its subscribers: first a replay, then live. There is one feed per job and store.
 import type { BufferRoom, Clock, FeedPosition, FeedPresenter, FeedStore } from '@syncline/kernel';
 import { Feed, type FeedSubscription, SynclineError } from '@syncline/kernel';
 import { checkSubscribeOptions } from '../checks/input.js';
+import { limitExceeded } from '../checks/values.js';
 import type { Cursor, History, Overflow, StoreSubscribeOptions } from '../job-store.js';
 import { formatCursor, parseCursor } from '../job-store.js';
-import { jobsLimits } from '../limits.js';
+import { type JobsLimitName, limitValues } from '../limits.js';
 import type { JobsMetrics } from '../metrics-list.js';
 import type { EncodedEvent, JobFilter, StoredChange } from './changes.js';
 import { filterTopics, JobFeedChange, jobFilter, matchesFilter } from './changes.js';
@@ -22,10 +21,7 @@ export interface JobFeedSource {
   revision(): number;
   /** Reads the revision and the content in one atomic step. Waits while the store cannot be read. */
   view(filter: JobFilter, signal: AbortSignal): Promise<JobFeedView>;
-  /**
-   * For stores whose reads are cached: resolves once `revision()` has reached this revision, or is known to be current.
-   * A cursor beyond it is then treated as belonging to another history.
-   */
+  /** If reads are cached: resolves once `revision()` has reached this one, or is known to be current. */
   reach?(revision: number, signal: AbortSignal): Promise<void>;
 }
 
@@ -55,30 +51,22 @@ export class SubscriberQuota implements BufferRoom {
     this.#metrics = metrics;
   }
 
-  /** Whether the buffers have reached their shared limit. */
   get isFull(): boolean {
-    return this.#bytes >= jobsLimits.buffersBytesMax.value;
+    return this.#bytes >= limitValues.buffersBytesMax;
   }
 
   add(bytes: number): void {
     this.#bytes += bytes;
   }
 
-  /** Every `take` must be followed by exactly one `giveBack`. */
-  take(): void {
-    if (this.count >= jobsLimits.subscribersMax.value)
-      throw tooManySubscribers('the store', 'subscribersMax');
-    this.count += 1;
-    this.#metrics.set('syncline_jobs_subscribers', this.count);
-  }
-
-  giveBack(): void {
-    this.count -= 1;
+  /** Every 1 must be followed by exactly one −1. */
+  addSubscriber(count: 1 | -1): void {
+    if (count === 1) refuseBeyond('subscribersMax', this.count, 'the store');
+    this.count += count;
     this.#metrics.set('syncline_jobs_subscribers', this.count);
   }
 }
 
-/** An open subscription: its events, and the cursor to resume from. */
 export interface OpenedSubscription {
   readonly events: FeedSubscription<JobFeedChange, EncodedEvent>;
   cursor(): Cursor | undefined;
@@ -91,15 +79,11 @@ export class JobFeed extends Feed<JobFeedChange, JobFilter> {
 
   constructor(deps: JobFeedDeps, options: JobFeedOptions) {
     const { jobId, base, history, ring = { changesMax: 0, bytesMax: 0 } } = options;
+    const { replayAgeMaxMs: viewAgeMaxMs, liveIntervalMs } = limitValues;
     const job = { jobId, base };
     super(
       { clock: deps.clock, store: feedStore(deps.source, job), room: deps.quota },
-      {
-        history,
-        viewAgeMaxMs: jobsLimits.replayAgeMaxMs.value,
-        liveIntervalMs: jobsLimits.liveIntervalMs.value,
-        ring,
-      },
+      { history, viewAgeMaxMs, liveIntervalMs, ring },
     );
     this.#deps = deps;
     this.#job = job;
@@ -110,27 +94,22 @@ export class JobFeed extends Feed<JobFeedChange, JobFilter> {
     return this.#job.base;
   }
 
-  /** Publishes committed changes, in order. Never waits for a subscriber. */
   publishStored(changes: readonly StoredChange[]): void {
     const nowMs = this.#deps.clock.monotonicMs();
     this.publish(changes.map((change) => new JobFeedChange(change, this.#job, nowMs)));
   }
 
-  /**
-   * Throws if the options or the cursor are invalid or there are too many subscribers. The caller must check that the
-   * task exists. Nothing is read before the first pull.
-   */
-  open(options: StoreSubscribeOptions): OpenedSubscription {
-    const checked = checkSubscribeOptions(options);
+  /** Nothing is read before the first pull. */
+  open(options: StoreSubscribeOptions, numTasks?: number): OpenedSubscription {
+    const checked = checkSubscribeOptions(options, numTasks);
     const { after, buffer, signal } = checked;
     const history = this.#history;
     const overflow =
       history === 'latest' && checked.overflow === 'block' ? 'coalesce' : checked.overflow;
     const resume = after === undefined ? {} : this.#resumeAt(after);
-    if (this.subscribersCount >= jobsLimits.subscribersPerJobMax.value)
-      throw tooManySubscribers('the job', 'subscribersPerJobMax');
+    refuseBeyond('subscribersPerJobMax', this.subscribersCount, 'the job');
     const { quota } = this.#deps;
-    quota.take();
+    quota.addSubscriber(1);
     const presenter = jobPresenter(this.#deps, this.#job, { history, overflow, after });
     try {
       const events = this.subscribeAs(presenter, {
@@ -142,7 +121,7 @@ export class JobFeed extends Feed<JobFeedChange, JobFilter> {
       });
       return { events, cursor: () => presenter.cursorAt(events.position) };
     } catch (thrown) {
-      quota.giveBack();
+      quota.addSubscriber(-1);
       throw thrown;
     }
   }
@@ -198,7 +177,6 @@ function jobPresenter(
   const { history, overflow, after } = options;
   /** Of the delivered events: after a reset, the old one until the `gap` is delivered. */
   let { base } = job;
-  /** When the current or latest replay started. */
   let replayAtMs = 0;
   const cursorAt: JobPresenter['cursorAt'] = (position) =>
     position ? formatCursor(base, position.revision, position.isReplaying) : after;
@@ -245,18 +223,13 @@ function jobPresenter(
       const reason = why === 'full' ? overflow : 'cancel';
       metrics.add('syncline_jobs_subscription_drops_total', 1, { reason });
     },
-    onEnd: () => quota.giveBack(),
+    onEnd: () => quota.addSubscriber(-1),
   };
 }
 
-function tooManySubscribers(
-  what: string,
-  limit: 'subscribersMax' | 'subscribersPerJobMax',
-): SynclineError {
-  const { value } = jobsLimits[limit];
-  return new SynclineError(
-    'limit-exceeded',
-    `${what} has ${value} subscribers, which is the limit. End one before you open another.`,
-    { details: { limit } },
-  );
+function refuseBeyond(limit: JobsLimitName, count: number, what: string): void {
+  const value = limitValues[limit];
+  if (count < value) return;
+  const message = `${what} has ${value} subscribers, which is the limit. End one before you open another.`;
+  throw limitExceeded(limit, message);
 }

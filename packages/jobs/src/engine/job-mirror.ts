@@ -1,9 +1,8 @@
-// A job in memory: its latest committed rows, without the log of changes. It is updated only after a commit has
-// resolved, so readers never see anything that may still be lost.
+// A job in memory: its latest committed rows. It is updated only after a commit has resolved, so readers never see
+// anything that may still be lost.
 //
-// A damaged row must affect only its own key: the rest of the job stays usable. A cell with a damaged row is not "not
-// started" but unknown, so reading it, or an aggregate that includes it, throws. A task with a damaged row cannot be
-// claimed, since its epoch could be reused. If rows are missing, it is unknown which ones, so the whole job is unreadable.
+// A damaged row affects only its own key: reading that cell, or an aggregate that includes it, throws, and its task
+// cannot be claimed, since the epoch could be reused. If rows are missing, no one knows which: the job is unreadable.
 import { SynclineError } from '@syncline/kernel';
 import type { JobRow, TaskRow } from '../core/rows.js';
 import type { Scope } from '../job.js';
@@ -11,8 +10,7 @@ import type { CellCounts } from './cell-counts.js';
 import type { ChangeKind, ChangeSubject, JobFilter } from './changes.js';
 import { decodeJob, decodeLease, decodeStoredState } from './changes.js';
 import { JobCells } from './job-cells.js';
-import { type RetentionLimits, RetentionMarks } from './retention-marks.js';
-import type { DamagedRows, JobHead, JobRows, MirroredJob, Since } from './store-adapter.js';
+import type { DamagedRow, JobHead, JobRows, MirroredJob, Since } from './store-adapter.js';
 
 const JOB_BYTES = 4_096;
 const TASK_BYTES = 250;
@@ -26,12 +24,10 @@ export class JobMirror implements MirroredJob {
   readonly retention: RetentionMarks;
   /** Shared stores: a planned read of what other processes have committed. */
   catchingUp: { revision: number; done: Promise<void> } | undefined;
-  /** Number of calls and commits that need the job to stay in memory. */
-  pins = 0;
   countedBytes = 0;
   isCompacting = false;
   isDeleted = false;
-  #damage: DamagedRows | undefined;
+  #damage: readonly DamagedRow[] = [];
   #missingRows: SynclineError | undefined;
 
   constructor(rows: JobRows, retention: RetentionLimits) {
@@ -46,7 +42,6 @@ export class JobMirror implements MirroredJob {
     return JOB_BYTES + this.tasks.size * TASK_BYTES + this.cells.bytes;
   }
 
-  /** Replaces everything with freshly read rows of the same incarnation. */
   reload(rows: JobRows): void {
     this.row = rows.row;
     this.head = rows.head;
@@ -57,9 +52,8 @@ export class JobMirror implements MirroredJob {
     const { cells, counts } = countRows({ ...rows, tasks: this.tasks.values() });
     this.cells = cells;
     this.retention.note(rows.head.revision, rows.head.timestampMs, 0);
-    this.#damage = rows.damage;
-    const hasDamage = rows.damage && rows.damage.cells.length + rows.damage.tasks.length > 0;
-    this.#missingRows = hasDamage ? undefined : missingRows(rows, counts);
+    this.#damage = rows.damage ?? [];
+    this.#missingRows = this.#damage.length > 0 ? undefined : missingRows(rows, counts);
   }
 
   setTask(task: TaskRow): void {
@@ -125,26 +119,27 @@ export class JobMirror implements MirroredJob {
     if (withJob) yield { kind: 'job', taskId: 0, tag: '' };
   }
 
-  /** Throws `corrupt` if rows are missing. */
   checkWhole(): void {
     if (this.#missingRows) throw this.#missingRows;
   }
 
   /** Throws `corrupt` if a cell of the scope cannot be read. */
   checkCells(scope: Scope): void {
-    this.checkWhole();
-    for (const { taskId, tag, error } of this.#damage?.cells ?? []) {
-      const isTask = scope.taskId === undefined || scope.taskId === taskId;
-      if (isTask && (scope.tag === undefined || tag === undefined || scope.tag === tag))
-        throw error;
-    }
+    this.#check('state', scope);
   }
 
   /** Throws `corrupt` if the row of the task cannot be read; if `taskId` is undefined, that of any task. */
   checkTask(taskId: number | undefined): void {
+    this.#check('lease', { taskId });
+  }
+
+  #check(kind: DamagedRow['kind'], scope: { taskId?: number | undefined; tag?: string }): void {
     this.checkWhole();
-    for (const damaged of this.#damage?.tasks ?? [])
-      if (taskId === undefined || taskId === damaged.taskId) throw damaged.error;
+    for (const { taskId, tag = scope.tag, ...damaged } of this.#damage) {
+      const isTask = scope.taskId === undefined || scope.taskId === taskId;
+      const isTag = scope.tag === undefined || scope.tag === tag;
+      if (damaged.kind === kind && isTask && isTag) throw damaged.error;
+    }
   }
 }
 
@@ -177,4 +172,61 @@ function missingRows(
       'Restore the data directory from a backup, or delete the job.',
     { details: { jobId } },
   );
+}
+
+export type RetentionLimits = Readonly<
+  Record<'retentionRevisionsMax' | 'retentionMs' | 'retentionBytesMax', number>
+>;
+
+interface Mark {
+  readonly revision: number;
+  readonly timestampMs: number;
+  /** Total size of all records up to this one, since the job was loaded. */
+  readonly bytes: number;
+}
+
+const MARKS_PER_RETENTION = 256;
+
+/**
+ * Finds the newest change of a job that is outside retention: because of the number or size of the changes after it, or
+ * because of its age. Marks at regular intervals, and one for the newest change, cover 100,000 changes with a few
+ * hundred. They are not stored: when a job is loaded, all older changes count as written at the time of its last change.
+ */
+export class RetentionMarks {
+  readonly #limits: RetentionLimits;
+  /** Oldest first. */
+  readonly #marks: Mark[];
+  #newest: Mark;
+
+  constructor(limits: RetentionLimits, head: Omit<Mark, 'bytes'>) {
+    this.#limits = limits;
+    this.#newest = { revision: head.revision, timestampMs: head.timestampMs, bytes: 0 };
+    this.#marks = [this.#newest];
+  }
+
+  note(revision: number, timestampMs: number, bytes: number): void {
+    const { retentionRevisionsMax, retentionBytesMax } = this.#limits;
+    this.#newest = { revision, timestampMs, bytes: this.#newest.bytes + bytes };
+    const mark = this.#marks.at(-1) ?? this.#newest;
+    const everyRevisions = Math.max(1, Math.floor(retentionRevisionsMax / MARKS_PER_RETENTION));
+    const isDue =
+      revision >= mark.revision + everyRevisions ||
+      this.#newest.bytes >= mark.bytes + retentionBytesMax / MARKS_PER_RETENTION;
+    if (isDue) this.#marks.push(this.#newest);
+  }
+
+  /** Changes up to this revision may be removed if they have been replaced. */
+  outside(revision: number, nowMs: number): number {
+    const { retentionRevisionsMax, retentionMs, retentionBytesMax } = this.#limits;
+    const tooMany = Math.max(0, revision - retentionRevisionsMax);
+    const isOutside = (mark: Mark) =>
+      mark.revision <= tooMany ||
+      mark.timestampMs <= nowMs - retentionMs ||
+      mark.bytes <= this.#newest.bytes - retentionBytesMax;
+    if (isOutside(this.#newest)) return this.#newest.revision;
+    // Keep the newest mark that is outside: the next call needs it.
+    while (this.#marks[1] && isOutside(this.#marks[1])) this.#marks.shift();
+    const [first] = this.#marks;
+    return first && isOutside(first) ? Math.max(tooMany, first.revision) : tooMany;
+  }
 }

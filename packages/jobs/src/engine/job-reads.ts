@@ -11,11 +11,10 @@ import { jobInfoOf, leaseOf } from '../core/rows.js';
 import type { JobInfo, JobList, JobSummary, Scope, TaskLease } from '../job.js';
 import { defaultState } from '../job.js';
 import type { PageBounds } from '../job-store.js';
-import { jobsLimits } from '../limits.js';
+import { limitValues } from '../limits.js';
 import type { StoredState } from '../wire/messages.js';
 import { type Cell, type CellsSummary, cellName, progressOf } from './cell-counts.js';
-import type { JobFilter } from './changes.js';
-import { decodeStoredState } from './changes.js';
+import { decodeStoredState, type JobFilter } from './changes.js';
 import type { EncodedPage, JobProgress, StoreReads } from './checked-job-store.js';
 import type { EngineParts } from './commits.js';
 import type { JobFeedView } from './job-feed.js';
@@ -24,8 +23,6 @@ import type { CellRef, StoreView } from './store-adapter.js';
 import { ViewSlots } from './view-slots.js';
 
 type Signal = AbortSignal | undefined;
-/** State messages by revision. */
-type States = ReadonlyMap<number, Uint8Array | undefined>;
 
 export interface JobReadsDeps extends EngineParts {
   begin(signal: Signal): void;
@@ -42,35 +39,25 @@ const STATE_BYTES = 16;
 
 export class JobReads implements StoreReads {
   readonly #deps: JobReadsDeps;
-  readonly #slots: ViewSlots;
+  readonly slots: ViewSlots;
 
   constructor(deps: JobReadsDeps, openSnapshotsMax: number) {
     this.#deps = deps;
-    this.#slots = new ViewSlots(deps, openSnapshotsMax);
-  }
-
-  get openSnapshotsCount(): number {
-    return this.#slots.takenCount;
-  }
-
-  /** Resolves when no view is open: reads in progress are allowed to finish. */
-  whenDone(): Promise<void> {
-    return this.#slots.free();
+    this.slots = new ViewSlots(deps, openSnapshotsMax);
   }
 
   async getJob(jobId: string, signal: Signal): Promise<JobInfo | undefined> {
     return this.#read(jobId, signal, async (job) => job && jobInfoOf(job.row, job.head));
   }
 
-  /** The State message of a cell; undefined if it was never written. */
   getState(jobId: string, { taskId, tag }: Required<Scope>, signal: Signal) {
     return this.ofJob(jobId, signal, async (job) => {
       checkTaskId(taskId, job.row.numTasks);
-      return this.#fromStates(job, () => {
+      const { states } = await this.#withStates(job, () => {
         const revision = job.latestRevision('state', taskId, tag);
-        const cells = revision === 0 ? [] : [{ taskId, tag, revision }];
-        return { cells, answer: (states) => states.get(revision) };
+        return { cells: revision === 0 ? [] : [{ taskId, tag, revision }] };
       });
+      return states.get(cellName(taskId, tag));
     });
   }
 
@@ -78,20 +65,16 @@ export class JobReads implements StoreReads {
     return this.ofJob(jobId, signal, async (job) => {
       const scope = checkScope(asked, job.row.numTasks);
       job.checkCells(scope);
-      return this.#fromStates(job, () => {
-        const summary = job.cells.summary(scope);
-        const places = namedCells(job, [summary, ...summary.tags]);
-        const info = jobInfoOf(job.row, job.head);
-        const lost = lostOf(job);
-        const answer = (states: States): JobProgress => {
-          const stateOf = ({ taskId, tag }: Cell): StoredState => {
-            const bytes = states.get(places.get(cellName(taskId, tag))?.revision ?? 0);
-            return bytes ? decodeStoredState(bytes, jobId) : defaultState(jobId, taskId, tag);
-          };
-          return { job: info, progress: progressOf(info.revision, summary, stateOf), lost };
-        };
-        return { cells: [...places.values()], answer };
+      const { summary, info, lost, states } = await this.#withStates(job, () => {
+        const found = job.cells.summary(scope);
+        const cells = namedCells(job, [found, ...found.tags]);
+        return { cells, summary: found, info: jobInfoOf(job.row, job.head), lost: lostOf(job) };
       });
+      const stateOf = ({ taskId, tag }: Cell): StoredState => {
+        const bytes = states.get(cellName(taskId, tag));
+        return bytes ? decodeStoredState(bytes, jobId) : defaultState(jobId, taskId, tag);
+      };
+      return { job: info, progress: progressOf(info.revision, summary, stateOf), lost };
     });
   }
 
@@ -120,10 +103,7 @@ export class JobReads implements StoreReads {
     return jobListOf(query, pages());
   }
 
-  /**
-   * Waits for a slot, until the store can be read, and until memory and store are in sync. The job stays in memory
-   * while the view is open. Subscribers also wait while a shared store is unreachable.
-   */
+  /** The job stays in memory while the view is open. Subscribers also wait while a shared store is unreachable. */
   async view(
     { jobId, incarnation }: Pick<JobInfo, 'jobId' | 'incarnation'>,
     filter: JobFilter,
@@ -131,16 +111,16 @@ export class JobReads implements StoreReads {
     isSubscriber = false,
   ): Promise<JobFeedView> {
     const { jobs } = this.#deps;
-    const slot = await this.#slots.take(signal);
-    let job: JobMirror | undefined;
+    const slot = await this.slots.take(signal);
+    jobs.hold(jobId);
     const release = () => {
       slot.giveBack();
-      if (!job) return;
-      job.pins -= 1;
-      jobs.changed(job); // it may be evicted now
+      jobs.release(jobId);
+      const job = jobs.peek(jobId);
+      if (job) jobs.changed(job); // it may be evicted now
     };
     try {
-      ({ job } = await jobs.pin(jobId));
+      const job = await jobs.load(jobId);
       if (job?.row.incarnation !== incarnation) throw noSuchJob(jobId);
       const view = await this.#open(job, filter, { signal, isSubscriber });
       let isOpen = true;
@@ -179,14 +159,12 @@ export class JobReads implements StoreReads {
           if (job.isDeleted) throw noSuchJob(job.row.jobId);
           return adapter.openView(job, filter);
         });
-        try {
-          // A view of a shared store may be ahead of memory; a feed must not lag behind what it delivers.
-          await commits.catchUp(job, view.revision);
-          return view;
-        } catch (thrown) {
+        // A view of a shared store may be ahead of memory; a feed must not lag behind what it delivers.
+        await commits.catchUp(job, view.revision).catch((thrown: unknown) => {
           view.close();
           throw thrown;
-        }
+        });
+        return view;
       } catch (thrown) {
         const canWait = isSubscriber || !adapter.shared;
         if (!hasCode(thrown, 'unavailable') || !canWait || signal?.aborted) throw thrown;
@@ -213,38 +191,41 @@ export class JobReads implements StoreReads {
       this.#deps.begin(signal);
       const isLoaded = jobs.peek(jobId) !== undefined;
       metrics.add(`syncline_jobs_cache_${isLoaded ? 'hits' : 'misses'}_total`);
-      const { job } = await jobs.pin(jobId);
+      jobs.hold(jobId);
       try {
+        const job = await jobs.load(jobId);
         this.#deps.begin(signal);
         if (job && isLoaded) await commits.catchUp(job);
         if (!job?.isDeleted) return await read(job);
         // The job may have been recreated: look it up again.
       } finally {
-        if (job) job.pins -= 1;
+        jobs.release(jobId);
       }
     }
   }
 
-  /** Answers from the states of the cells that `ask` names. Asks again if one was replaced before it was read. */
-  async #fromStates<T>(
+  /** What `ask` returns, and the State messages of its cells. Asks again if one was replaced before it was read. */
+  async #withStates<Asked extends { readonly cells: readonly CellRef[] }>(
     job: JobMirror,
-    ask: () => { readonly cells: readonly CellRef[]; answer(states: States): T },
-  ): Promise<T> {
+    ask: () => Asked,
+  ): Promise<Asked & { readonly states: ReadonlyMap<string, Uint8Array | undefined> }> {
     const { adapter, commits } = this.#deps;
     for (let attempt = 0; ; attempt += 1) {
       try {
-        const readable = adapter.whenReadable?.();
-        if (readable) await readable;
+        await adapter.whenReadable?.();
         const read = () => {
           if (job.isDeleted) throw noSuchJob(job.row.jobId);
           const asked = ask();
-          return { ...asked, found: adapter.readStates(job, asked.cells) };
+          return { asked, found: adapter.readStates(job, asked.cells) };
         };
-        const { cells, found, answer } = attempt === 0 ? read() : await commits.whenInSync(read);
-        const list = found instanceof Promise ? await found : found;
-        const states = new Map(cells.map(({ revision }, at) => [revision, list[at]]));
-        const missing = cells.find(({ revision }) => !states.get(revision));
-        if (!missing) return answer(states);
+        const { asked, found } = attempt === 0 ? read() : await commits.whenInSync(read);
+        const list = await found;
+        const { cells } = asked;
+        const missing = cells.find((_, at) => !list[at]);
+        const states = new Map(
+          cells.map(({ taskId, tag }, at) => [cellName(taskId, tag), list[at]]),
+        );
+        if (!missing) return { ...asked, states };
         if (attempt > (adapter.shared ? CATCH_UP_ATTEMPTS : 0)) throw missingChange(job, missing);
       } catch (thrown) {
         if (!hasCode(thrown, 'unavailable') || attempt > 1) throw thrown;
@@ -268,7 +249,7 @@ export async function readPage(
       for (const change of changes) {
         if (change.kind !== 'state') continue;
         bytes += STATE_BYTES + change.bytes.length;
-        const isFull = states.length === limit || bytes > jobsLimits.listStatesBytesMax.value;
+        const isFull = states.length === limit || bytes > limitValues.listStatesBytesMax;
         if (isFull && last > 0) return { states, revision: last, incarnation, more: true };
         states.push(change.bytes);
         last = change.revision;
@@ -303,7 +284,7 @@ export async function jobListOf(
       if (!isDamaged && !isSummaryWanted(query, listed)) continue;
       bytes += isDamaged ? SUMMARY_BYTES : summaryBytes(listed);
       const count = jobs.length + damaged.length;
-      if (count === query.limit || (count > 0 && bytes > jobsLimits.listJobsBytesMax.value))
+      if (count === query.limit || (count > 0 && bytes > limitValues.listJobsBytesMax))
         return result(true);
       last = isDamaged ? listed.damagedJobId : listed.job.jobId;
       if (isDamaged) damaged.push(last);
@@ -314,24 +295,19 @@ export async function jobListOf(
 }
 
 /** The written cells among the lowest and worst of the summaries, without duplicates. */
-function namedCells(
-  job: JobMirror,
-  summaries: readonly CellsSummary[],
-): ReadonlyMap<string, CellRef> {
+function namedCells(job: JobMirror, summaries: readonly CellsSummary[]): readonly CellRef[] {
   const cells = new Map<string, CellRef>();
-  for (const { lowest, worst } of summaries) {
-    for (const { taskId, tag } of [lowest, worst]) {
-      const revision = job.cells.revisionOf(taskId, tag);
-      if (revision > 0) cells.set(cellName(taskId, tag), { taskId, tag, revision });
-    }
+  for (const { taskId, tag } of summaries.flatMap(({ lowest, worst }) => [lowest, worst])) {
+    const revision = job.cells.revisionOf(taskId, tag);
+    if (revision > 0) cells.set(cellName(taskId, tag), { taskId, tag, revision });
   }
-  return cells;
+  return [...cells.values()];
 }
 
 export function lostOf(job: Pick<JobMirror, 'cells' | 'tasks'>): readonly TaskLease[] {
   return [...job.cells.lostTasks]
     .sort((a, b) => a - b)
-    .slice(0, jobsLimits.lostListMax.value)
+    .slice(0, limitValues.lostListMax)
     .flatMap((taskId) => job.tasks.get(taskId) ?? [])
     .map((task) => leaseOf(task, 0));
 }

@@ -1,7 +1,5 @@
 // Writes: has the core decide each change, based on the rows as seen by the commit being formed, and stages the result.
-//
-// Everything but state writes is always synced: an epoch must not be issued twice. If a change is refused, an error is
-// thrown and nothing is staged.
+// Everything but state writes is always synced: an epoch must not be issued twice.
 import { SynclineError } from '@syncline/kernel';
 import { decideCreate, decideMark, decideUpdate } from '../core/decide-job.js';
 import { decideLease } from '../core/decide-lease.js';
@@ -162,9 +160,6 @@ export function jobWrites(deps: JobWritesDeps): StoreWrites {
 }
 
 export function movedOn(jobId: string, revision: number, wanted: number): SynclineError {
-  return new SynclineError(
-    'conflict',
-    `job "${jobId}" is at revision ${revision}, not ${wanted}: it has changed in the meantime`,
-    { details: { reason: 'revision', revision } },
-  );
+  const message = `job "${jobId}" is at revision ${revision}, not ${wanted}: it has changed in the meantime`;
+  return new SynclineError('conflict', message, { details: { reason: 'revision', revision } });
 }

@@ -5,7 +5,7 @@ import {
   Simulation,
 } from '@syncline/kernel/testing';
 import { describe, expect, test } from 'vitest';
-import { LeaseWatch } from './lease-watch.js';
+import { LeaseWatch } from './leases.js';
 import type { LeaseRef } from './store-adapter.js';
 
 const lease = (taskId: number, epoch = 1): LeaseRef => ({

@@ -1,17 +1,11 @@
-// The leases of a store: passes lease changes to the watch, and declares lost what the watch reports.
-//
-// Leases that expire at the same time are declared lost together, several hundred per commit, since a whole cluster can
-// disappear at once. They have their own queue, apart from the writes of live tasks, and are never refused because of
-// queue limits. If a commit fails it is retried, because the watch reports the leases again.
+// Declares expired leases lost: several hundred per commit, since a whole cluster can disappear at once (J18). They have
+// their own queue and are not subject to the limits for writes. A failed commit is retried: the watch reports again.
 //
 // In a shared store expiry is by the database's clock, and the database is polled for overdue leases.
-//
-// J18  A lease is lost between ttl and ttl + 1 s after its last renewal, no matter how many expire at once.
-import { SynclineError, type Timer } from '@syncline/kernel';
+import { type Clock, SynclineError, type Timer } from '@syncline/kernel';
 import { decideLost } from '../core/decide-lease.js';
-import { jobsLimits } from '../limits.js';
+import { limitValues } from '../limits.js';
 import type { EngineParts } from './commits.js';
-import { LeaseWatch } from './lease-watch.js';
 import type { CommitBatch, StagedJob } from './staged-job.js';
 import type { LeaseRef, StoreStart } from './store-adapter.js';
 
@@ -31,7 +25,7 @@ export class Leases {
   #poll: Timer | undefined;
   #isClosed = false;
 
-  constructor(deps: EngineParts, start: StoreStart) {
+  constructor(deps: EngineParts) {
     this.#deps = deps;
     this.watch = new LeaseWatch({
       clock: deps.clock,
@@ -40,11 +34,13 @@ export class Leases {
         deps.jobs.peek(jobId)?.cells.hasUnfinished(taskId) ?? true,
       onOverdue: (lease) => this.#add(lease),
     });
-    for (const { ttlMs, ...lease } of start.heldLeases) this.watch.watch(lease, ttlMs);
+  }
+
+  start(heldLeases: StoreStart['heldLeases']): void {
+    for (const { ttlMs, ...lease } of heldLeases) this.watch.watch(lease, ttlMs);
     this.#planPoll();
   }
 
-  /** Call it after each commit. */
   follow({ row, tasks, writers, isRowChanged, isDeleted }: StagedJob): void {
     const { jobId, incarnation } = row;
     if (this.#deps.adapter.shared) return;
@@ -102,12 +98,10 @@ export class Leases {
       const failed = (thrown: unknown) => void failures.push(thrown);
       for (const [jobId, leases] of this.#take()) {
         if (jobs.isOverfull) await Promise.all(stored); // lets go of the earlier jobs
-        const pinned = await jobs.pin(jobId).catch(failed);
-        if (!pinned) continue; // a job that cannot be read must not block the others
-        const unpin = () => {
-          if (pinned.job) pinned.job.pins -= 1;
-        };
-        stored.push(this.#declare(jobId, leases).catch(failed).finally(unpin));
+        jobs.hold(jobId);
+        await jobs.load(jobId).catch(() => {}); // one by one; `#declare` reports a job that cannot be read
+        const release = () => jobs.release(jobId);
+        stored.push(this.#declare(jobId, leases).catch(failed).finally(release));
       }
       await Promise.all(stored);
       if (failures.length > 0) this.#warn(failures[0]);
@@ -116,10 +110,9 @@ export class Leases {
     this.#running = undefined;
   }
 
-  /** The next leases by job. */
   #take(): ReadonlyMap<string, readonly LeaseRef[]> {
     const byJob = new Map<string, LeaseRef[]>();
-    for (const [name, lease] of [...this.#waiting].slice(0, jobsLimits.commitWritesMax.value)) {
+    for (const [name, lease] of [...this.#waiting].slice(0, limitValues.commitWritesMax)) {
       this.#waiting.delete(name);
       const leases = byJob.get(lease.jobId) ?? [];
       byJob.set(lease.jobId, leases);
@@ -180,4 +173,138 @@ export class Leases {
 
 function nameOf({ incarnation, taskId }: Pick<LeaseRef, 'incarnation' | 'taskId'>): string {
   return `${incarnation}/${taskId}`;
+}
+
+export interface LeaseWatchDeps {
+  readonly clock: Pick<Clock, 'monotonicMs' | 'setTimer'>;
+  hasUnfinished(lease: LeaseRef): boolean;
+  /** The lease has expired. May be called repeatedly for the same lease; `isOverdue` tells whether it still is. */
+  onOverdue(lease: LeaseRef): void;
+}
+
+/** A quarter of the second within which an expired lease must be reported. */
+const TICK_MS = 250;
+const REPORT_AGAIN_MS = 1_000;
+/** A tick delayed by more than this means that the process was paused, not just busy. */
+const TICK_DELAY_MAX_MS = 500;
+const NEVER = Number.POSITIVE_INFINITY;
+
+interface Entry {
+  readonly lease: LeaseRef;
+  readonly ttlMs: number;
+  deadlineMs: number;
+  /** When to check it next: at its deadline, some time after a report, or never if its task has no work left. */
+  lookAtMs: number;
+}
+
+/**
+ * Reports leases that were not renewed within their TTL and whose tasks have work left, each second until they are
+ * renewed or forgotten. Deadlines count only time during which this process was running: after a pause, renewals may be
+ * waiting in the sockets. If it was paused, the tick is late and all deadlines move by the same amount.
+ */
+export class LeaseWatch {
+  readonly #deps: LeaseWatchDeps;
+  readonly #jobs = new Map<string, Map<number, Entry>>();
+  /** No lease needs to be checked before this time. */
+  #nextLookMs = NEVER;
+  #pausedMs = 0;
+  #timer: Timer | undefined;
+  #isClosed = false;
+  #tickDueMs = NEVER;
+
+  constructor(deps: LeaseWatchDeps) {
+    this.#deps = deps;
+  }
+
+  /** Starts the TTL now. Replaces the lease of an earlier epoch. A TTL of 0 never expires. */
+  watch(lease: LeaseRef, ttlMs: number): void {
+    const { incarnation, taskId } = lease;
+    this.forget(incarnation, taskId);
+    if (ttlMs === 0 || this.#isClosed) return;
+    const tasks = this.#jobs.get(incarnation) ?? new Map<number, Entry>();
+    tasks.set(taskId, { lease, ttlMs, deadlineMs: 0, lookAtMs: NEVER });
+    this.#jobs.set(incarnation, tasks);
+    this.extend(incarnation, taskId);
+  }
+
+  /** Restarts the TTL after a renewal. Ignores a lease that is not watched. */
+  extend(incarnation: string, taskId: number): void {
+    const entry = this.#jobs.get(incarnation)?.get(taskId);
+    if (!entry) return;
+    entry.deadlineMs = this.#uptimeMs() + entry.ttlMs;
+    this.#lookAt(entry, entry.deadlineMs);
+  }
+
+  /** Check this before declaring a lease lost: it may have been renewed since the report. */
+  isOverdue(incarnation: string, taskId: number): boolean {
+    const entry = this.#jobs.get(incarnation)?.get(taskId);
+    return entry !== undefined && entry.deadlineMs <= this.#uptimeMs();
+  }
+
+  forget(incarnation: string, taskId: number): void {
+    const tasks = this.#jobs.get(incarnation);
+    tasks?.delete(taskId);
+    if (tasks?.size === 0) this.#jobs.delete(incarnation);
+  }
+
+  forgetJob(incarnation: string): void {
+    this.#jobs.delete(incarnation);
+  }
+
+  /** Call it when the expected tags have changed: tasks that had no work left may have some now. */
+  recheck(incarnation: string): void {
+    for (const entry of this.#jobs.get(incarnation)?.values() ?? [])
+      this.#lookAt(entry, entry.deadlineMs);
+  }
+
+  /** Stops watching. Leases from commits still in flight are ignored. */
+  close(): void {
+    this.#isClosed = true;
+    this.#timer?.cancel();
+    this.#jobs.clear();
+  }
+
+  /** Monotonic time excluding pauses of this process. The first call after a pause detects it. */
+  #uptimeMs(): number {
+    const uptimeMs = this.#deps.clock.monotonicMs() - this.#pausedMs;
+    const lateMs = uptimeMs - this.#tickDueMs;
+    if (lateMs <= TICK_DELAY_MAX_MS) return uptimeMs;
+    // The pause may have begun right after the last tick. A late report is better than an early one.
+    const pauseMs = lateMs + TICK_MS;
+    this.#pausedMs += pauseMs;
+    return uptimeMs - pauseMs;
+  }
+
+  #lookAt(entry: Entry, atMs: number): void {
+    entry.lookAtMs = atMs;
+    this.#nextLookMs = Math.min(this.#nextLookMs, atMs);
+    if (this.#timer === undefined) this.#waitForTick();
+  }
+
+  #waitForTick(): void {
+    this.#timer = this.#deps.clock.setTimer(TICK_MS, () => this.#tick(), { unref: true });
+    this.#tickDueMs = this.#uptimeMs() + TICK_MS;
+  }
+
+  #tick(): void {
+    const nowMs = this.#uptimeMs();
+    this.#timer = undefined;
+    this.#tickDueMs = NEVER;
+    if (this.#nextLookMs <= nowMs) this.#look(nowMs);
+    if (this.#nextLookMs < NEVER) this.#waitForTick();
+  }
+
+  #look(nowMs: number): void {
+    this.#nextLookMs = NEVER;
+    for (const tasks of this.#jobs.values()) {
+      for (const entry of tasks.values()) {
+        if (entry.lookAtMs <= nowMs) {
+          const isUnfinished = this.#deps.hasUnfinished(entry.lease);
+          entry.lookAtMs = isUnfinished ? nowMs + REPORT_AGAIN_MS : NEVER;
+          if (isUnfinished) this.#deps.onOverdue(entry.lease);
+        }
+        this.#nextLookMs = Math.min(this.#nextLookMs, entry.lookAtMs);
+      }
+    }
+  }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { RetentionMarks } from './retention-marks.js';
+import { RetentionMarks } from './job-mirror.js';
 
 const NEVER = Number.MAX_SAFE_INTEGER;
 

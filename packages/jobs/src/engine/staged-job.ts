@@ -1,6 +1,5 @@
-// A commit being formed: its changes to each job, as an overlay over the committed state. Only the checks of later
-// writes in the same commit see it. When the commit has resolved, `apply` makes the changes to the job; if it fails,
-// they are discarded.
+// A commit being formed: its changes to each job, as an overlay over the committed state that only the checks of later
+// writes in the same commit see. It is applied to the job in memory once the commit is stored.
 import type { Durability } from '@syncline/kernel';
 import type * as core from '../core/rows.js';
 import { cellName, progressUnits } from './cell-counts.js';
@@ -49,7 +48,6 @@ export class StagedJob implements port.JobCommit, core.WrittenTags {
     return this.isNew ? 'create' : 'change';
   }
 
-  /** What the core needs to decide. */
   get rows(): core.JobRows & { readonly tags: core.WrittenTags } {
     const { revision, timestampMs, counts } = this.head;
     const head = { revision, timestampMs, statesCount: counts.total };
@@ -81,7 +79,6 @@ export class StagedJob implements port.JobCommit, core.WrittenTags {
     return this.#stored.cell(this.job, taskId, tag);
   }
 
-  /** The State message of a written cell. */
   stateOf(taskId: number, tag: string): Uint8Array {
     const revision = this.cells.get(cellName(taskId, tag))?.row.revision;
     const staged = this.changes.find((change) => change.revision === revision);
@@ -95,7 +92,6 @@ export class StagedJob implements port.JobCommit, core.WrittenTags {
     return staged?.revision ?? this.job.latestRevision(kind, taskId, tag);
   }
 
-  /** Stages the rows and changes of a decision, and the cell that it writes. */
   stage(
     applied: core.Applied & {
       readonly job?: core.JobRow;
@@ -112,7 +108,6 @@ export class StagedJob implements port.JobCommit, core.WrittenTags {
     this.head.logRecords += applied.changes.length;
   }
 
-  /** Removes a change that was replaced. */
   remove(change: port.RemovedChange): void {
     this.removed.push(change);
     this.head.logRecords -= 1;
@@ -181,7 +176,6 @@ export class StagedJob implements port.JobCommit, core.WrittenTags {
   }
 }
 
-/** Encodes a change. This is the only place where that happens. */
 function storedChangeOf(change: core.DecidedChange): StoredChange {
   switch (change.kind) {
     case 'state':
@@ -193,14 +187,9 @@ function storedChangeOf(change: core.DecidedChange): StoredChange {
   }
 }
 
-/** Thrown when a job is no longer in memory when its commit is formed. The caller loads it and tries again. */
-export class JobNotLoaded extends Error {
-  override readonly name = 'JobNotLoaded';
-}
-
 /**
- * One commit: the jobs that it changes. It pins its jobs until it has ended, since the callers may have given up by
- * then: a job evicted during the commit would be reloaded in its state before the commit.
+ * One commit: the jobs that it changes. It holds them until it has ended, since the callers may have given up by then: a
+ * job evicted during the commit would be reloaded in its state before the commit.
  */
 export class CommitBatch {
   /** In the order in which they were first used. A job that is deleted and recreated appears twice. */
@@ -223,24 +212,21 @@ export class CommitBatch {
     return count;
   }
 
-  /** A commit is synced if any write in it requires that. */
   requireSynced(): void {
     this.#durability = 'synced';
   }
 
-  /** Undefined if the job does not exist. `creations` is the count at the time the caller looked the job up. */
-  stage(jobId: string, creations: number): StagedJob | undefined {
+  /** Undefined if the job does not exist. The caller must hold it. */
+  stage(jobId: string): StagedJob | undefined {
     const staged = this.#byJobId.get(jobId);
     if (staged) return staged.isDeleted ? undefined : staged;
     const job = this.#cache.peek(jobId);
-    if (job) return this.add(job);
-    if (this.#cache.creations !== creations) throw new JobNotLoaded();
-    return undefined;
+    return job && this.add(job);
   }
 
   add(job: JobMirror, isNew = false): StagedJob {
     const staged = new StagedJob(job, this.rows, isNew);
-    job.pins += 1;
+    this.#cache.hold(job.row.jobId);
     this.jobs.push(staged);
     this.#byJobId.set(job.row.jobId, staged);
     return staged;
@@ -251,8 +237,8 @@ export class CommitBatch {
     return jobs.length === 0 ? undefined : { jobs, durability: this.#durability };
   }
 
-  /** Unpins the jobs. Call it once the commit is stored or has failed. */
+  /** Call it once the commit is stored or has failed. */
   end(): void {
-    for (const { job } of this.jobs) job.pins -= 1;
+    for (const { row } of this.jobs) this.#cache.release(row.jobId);
   }
 }

@@ -1,17 +1,11 @@
 // The adapter interface of the store kit: what a database must provide for the engine to build a job store on it.
 //
-// The engine checks input, makes decisions with the core, groups commits, and manages aggregates, leases, feeds, cache
-// and metrics. An adapter loads the rows of a job, commits rows and changes atomically, reads a consistent view, reads
-// the changes after a revision, and wakes the engine when another process has committed. It makes no decisions.
+// An adapter makes no decisions. There are two kinds:
 //
-// There are two kinds of adapters:
-//
-//   exclusive   Only this process writes (memory, embedded). The engine's memory is authoritative; a commit may change
-//               many jobs, and one commit is in flight at a time.
-//   shared      Other processes write the same jobs (PostgreSQL). A commit changes one job: the adapter locks it,
-//               passes in what the engine has not seen yet, lets it decide, and stores the result in the same
-//               transaction. Commits of different jobs run in parallel. For one job, the engine runs one commit or one
-//               `changesAfter` at a time, so its memory of the job does not change during either.
+//   exclusive   Only this process writes. A commit may change many jobs, and one commit is in flight at a time.
+//   shared      Other processes write the same jobs. A commit changes one job: the adapter locks it, passes in what the
+//               engine has not seen yet, lets it decide, and stores the result in the same transaction. Commits of
+//               different jobs run in parallel. For one job, the engine runs one commit or one `changesAfter` at a time.
 import type {
   Clock,
   Durability,
@@ -33,12 +27,10 @@ export type JobHead = Readonly<{
   timestampMs: number;
   /** Changes up to here are stored only if they are the latest of their key. */
   compactedTo: number;
-  /** Number of stored changes. */
   logRecords: number;
   counts: CellCounts;
 }>;
 
-/** A change of a cell. */
 export type CellRef = Readonly<{ taskId: number; tag: string; revision: number }>;
 
 /** A cell as the engine keeps it in memory: everything but its message, payload and event ids. */
@@ -53,13 +45,15 @@ export interface JobRows<Handle = unknown> {
   /** What the adapter needs to find the job again; the engine keeps it and passes it back. */
   readonly handle: Handle;
   /** Rows that cannot be read. The rest of the job stays usable. */
-  readonly damage?: DamagedRows;
+  readonly damage?: readonly DamagedRow[];
 }
 
-export type DamagedRows = Readonly<{
-  /** `tag` is undefined if the name of the tag is damaged too. */
-  cells: readonly Readonly<{ taskId: number; tag: string | undefined; error: SynclineError }>[];
-  tasks: readonly Readonly<{ taskId: number; error: SynclineError }>[];
+/** The row of a cell or of a task. `tag` is undefined if the name of the tag is damaged too. */
+export type DamagedRow = Readonly<{
+  kind: 'state' | 'lease';
+  taskId: number;
+  tag: string | undefined;
+  error: SynclineError;
 }>;
 
 /** A job that the engine holds in memory, as an adapter sees it. */
@@ -71,16 +65,14 @@ export interface MirroredJob<Handle = unknown>
   subjects(filter: JobFilter): Iterable<ChangeSubject>;
 }
 
-/** What a commit stores for one job. */
 export interface JobCommit<Handle = unknown> {
   readonly kind: 'create' | 'change' | 'delete';
-  /** Set by the adapter for `create`; otherwise the handle of the loaded job. */
+  /** That of the loaded job; undefined for `create`. What the adapter sets here counts once the commit is stored. */
   handle: Handle | undefined;
   readonly row: JobRow;
   readonly isRowChanged: boolean;
   readonly head: JobHead;
   readonly tasks: ReadonlyMap<number, TaskRow>;
-  /** By `cellName`. */
   readonly cells: ReadonlyMap<string, CellCommit>;
   /** In order of revision; the last one has `head.revision`. */
   readonly changes: readonly StoredChange[];
@@ -118,17 +110,12 @@ export type Since<Handle = unknown> =
   /** All changes after `known.head.revision`, ascending. */
   | (Readonly<{ kind: 'changes'; changes: readonly StoredChange[] }> &
       Pick<JobHead, 'compactedTo' | 'logRecords'>)
-  /**
-   * The whole job, or undefined if it does not exist. Returned if the engine has not loaded the job, if it was
-   * recreated, or if changes that the engine has not seen were removed.
-   */
+  /** If the job is not loaded, was recreated or deleted, or changes that the engine has not seen were removed. */
   | Readonly<{ kind: 'rows'; rows: JobRows<Handle> | undefined }>;
 
-/** The rows as seen inside the transaction. */
 export interface CommitRows<Handle = unknown> {
   /** Shared adapters only: the number of jobs in the store, if one may be created. */
   readonly jobsCount?: number;
-  /** Shared adapters only. */
   readonly since?: Since<Handle>;
   /** The row of a written cell. Throws `corrupt`. */
   cell(job: MirroredJob<Handle>, taskId: number, tag: string): CellRow | undefined;
@@ -138,15 +125,11 @@ export interface CommitRows<Handle = unknown> {
   isOverdue?(taskId: number): boolean;
 }
 
-/** Returns undefined if there is nothing to store. */
 export type Decide<Handle = unknown> = (rows: CommitRows<Handle>) => Commit<Handle> | undefined;
 
 export type ChangePages = AsyncIterable<readonly StoredChange[]>;
 
-/**
- * A consistent view of the changes of a job that match a filter. Reads are in order of revision, end at `revision` and
- * are returned in pages of bounded size.
- */
+/** A consistent view of the changes that match a filter. Reads are in order of revision, in pages of bounded size. */
 export interface StoreView {
   readonly revision: number;
   /** Changes up to here may be missing from `changes`, never from `latest`. */
@@ -183,10 +166,7 @@ export type StoreStart = Readonly<{
 
 /** What the engine provides to an adapter. */
 export interface AdapterHost {
-  /**
-   * Call it when another process has committed: the job has reached this revision, or is gone. Ignored for a job
-   * without subscribers, since calls read what they need.
-   */
+  /** Call it when another process has committed: the job has reached this revision, or is gone. */
   wake(jobId: string, revision?: number): void;
   /** Jobs with subscribers, and the last revision that the engine has seen of each. */
   followed(): readonly Readonly<{ jobId: string; incarnation: string; revision: number }>[];
@@ -207,7 +187,6 @@ export interface SharedStore<Handle = unknown> {
 /** `deletions` is the number of deleted jobs whose rows are still being removed. */
 export type AdapterStatus = Readonly<{ storage?: StorageHealth; deletions?: number }>;
 
-/** What the engine needs in addition to an adapter. */
 export interface EngineDeps {
   readonly clock: Clock;
   readonly random: Random;
@@ -221,15 +200,12 @@ export interface StoreAdapter<Handle = unknown> {
   readonly capabilities: StoreCapabilities;
   /** Set if other processes write the same jobs. */
   readonly shared?: SharedStore<Handle>;
-  /** Whether the engine removes replaced changes that are outside retention. */
-  readonly compacts: boolean;
   start(host: AdapterHost): Promise<StoreStart>;
   /** Undefined if the job does not exist. Throws `corrupt`. */
   loadJob(jobId: string): Promise<JobRows<Handle> | undefined>;
   /**
-   * One atomic step. Calls `decide` with the rows, stores what it returns, and resolves once that is as durable as
-   * requested. May call `decide` again if the transaction has to be repeated. If `decide` throws, nothing is stored and
-   * the error is rethrown. An exclusive adapter gets no requests and one call at a time; a shared one gets one request.
+   * One atomic step: stores what `decide` returns, and resolves once that is as durable as requested. May call `decide`
+   * again if the transaction has to be repeated. An exclusive adapter gets no requests, a shared one gets one.
    */
   commit(requests: readonly CommitRequest[], decide: Decide<Handle>): Promise<void>;
   /** The State messages of these changes; undefined for one that was replaced and removed. Throws `corrupt`. */
@@ -246,13 +222,8 @@ export interface StoreAdapter<Handle = unknown> {
     jobId: string,
     incarnation: string | undefined,
   ): Promise<{ readonly incarnation: string | undefined } | undefined>;
-  /**
-   * Resolves when reads can be served; they throw `unavailable` while the database is being reopened. Undefined if they
-   * can be served now.
-   */
+  /** Resolves when the database has been reopened; until then, reads throw `unavailable`. Undefined if it is open. */
   whenReadable?(): Promise<void> | undefined;
-  /** For status pages. */
   status?(): AdapterStatus;
-  /** No method is called afterwards. */
   close(): Promise<void>;
 }

@@ -1,8 +1,7 @@
 // Limits the number of views that are open at once. Others wait, first come, first served.
 //
-// A view pins old data in the storage, and a stalled replay would hold one for `replayAgeMaxMs`, so a few dozen clients
-// that do not read could block all others. Therefore, while anyone waits, the holders of views are asked, oldest first,
-// whether they are stalled and can release theirs.
+// A view pins old data in the storage, and a few dozen clients that do not read could block all others. Therefore, while
+// anyone waits, the holders of views are asked, oldest first, whether they are stalled and can release theirs.
 import { abortedError, assert, type Clock, kernelLimits, type Timer } from '@syncline/kernel';
 import type { JobsMetrics } from '../metrics-list.js';
 
@@ -13,13 +12,10 @@ export interface ViewSlot {
   giveBack(): void;
 }
 
-export interface ViewSlotsDeps {
-  readonly clock: Pick<Clock, 'setTimer'>;
-  readonly metrics: JobsMetrics;
-}
+type Deps = Readonly<{ clock: Pick<Clock, 'setTimer'>; metrics: JobsMetrics }>;
 
 export class ViewSlots {
-  readonly #deps: ViewSlotsDeps;
+  readonly #deps: Deps;
   readonly #slotsMax: number;
   /** Oldest first. */
   readonly #taken = new Set<ViewSlot>();
@@ -27,7 +23,7 @@ export class ViewSlots {
   readonly #onFree: (() => void)[] = [];
   #askTimer: Timer | undefined;
 
-  constructor(deps: ViewSlotsDeps, slotsMax: number) {
+  constructor(deps: Deps, slotsMax: number) {
     this.#deps = deps;
     this.#slotsMax = slotsMax;
   }

@@ -1,7 +1,7 @@
 // Limits the writes that wait: in a store for their commit, in a manager for an unreachable store. Without a limit they
 // would exhaust memory.
 import { SynclineError } from '@syncline/kernel';
-import { jobsLimits } from '../limits.js';
+import { type JobsLimitName, limitValues } from '../limits.js';
 import type { JobsMetrics } from '../metrics-list.js';
 
 export class WriteQuota {
@@ -14,10 +14,10 @@ export class WriteQuota {
   }
 
   check(bytes: number): void {
-    const { writeQueueMax, writeQueueBytesMax } = jobsLimits;
-    if (this.count >= writeQueueMax.value) throw overloaded('writeQueueMax');
-    if (this.count > 0 && this.bytes + bytes > writeQueueBytesMax.value)
-      throw overloaded('writeQueueBytesMax');
+    const { writeQueueMax, writeQueueBytesMax } = limitValues;
+    if (this.count >= writeQueueMax) throw overloaded('writeQueueMax', 'writes');
+    if (this.count > 0 && this.bytes + bytes > writeQueueBytesMax)
+      throw overloaded('writeQueueBytesMax', 'bytes of writes');
   }
 
   add(count: 1 | -1, bytes: number): void {
@@ -27,12 +27,7 @@ export class WriteQuota {
   }
 }
 
-function overloaded(limit: 'writeQueueMax' | 'writeQueueBytesMax'): SynclineError {
-  const { value } = jobsLimits[limit];
-  const what = limit === 'writeQueueMax' ? 'writes' : 'bytes of writes';
-  return new SynclineError(
-    'overloaded',
-    `${value} ${what} are waiting to be committed. Wait for earlier writes to finish.`,
-    { details: { limit } },
-  );
+function overloaded(limit: JobsLimitName, what: string): SynclineError {
+  const message = `${limitValues[limit]} ${what} are waiting to be committed. Wait for earlier writes to finish.`;
+  return new SynclineError('overloaded', message, { details: { limit } });
 }

@@ -117,8 +117,7 @@ class FirestoreEngine implements LocalEngine, StoreReads {
   async openSubscription(jobId: string, options: StoreSubscribeOptions, signal: AbortSignal) {
     this.begin(undefined);
     const { picture, watch } = await this.#read(checkJobId(jobId), signal);
-    const scope = checkScope(options.scope, picture.row.numTasks);
-    return watch.feed.open({ ...options, scope });
+    return watch.feed.open(options, picture.row.numTasks);
   }
 
   listJobs(query: CheckedJobQuery): Promise<JobList> {

@@ -4,26 +4,21 @@ import { createMemoryStorage } from '@syncline/kernel';
 import { EmbeddedAdapter } from '../embedded/embedded-adapter.js';
 import { LocalJobStore } from '../engine/checked-job-store.js';
 import { JobEngine, withSystemDeps } from '../engine/job-engine.js';
-import type { EngineDeps, StoreStart } from '../engine/store-adapter.js';
-import type { JobStore, StoreCapabilities } from '../job-store.js';
-import { ALL_CAPABILITIES } from '../job-store.js';
-import { jobsLimits } from '../limits.js';
+import type { EngineDeps } from '../engine/store-adapter.js';
+import { ALL_CAPABILITIES, type JobStore } from '../job-store.js';
+import { limitValues } from '../limits.js';
 
 export type MemoryJobStoreDeps = EngineDeps;
-
-const EMPTY: StoreStart = { jobsCount: 0, logRecords: 0, generation: 0, heldLeases: [] };
-
-class MemoryAdapter extends EmbeddedAdapter {
-  override readonly capabilities: StoreCapabilities = { ...ALL_CAPABILITIES, durability: 'none' };
-}
 
 export function createMemoryJobStore(deps: Partial<MemoryJobStoreDeps> = {}): JobStore {
   const all = withSystemDeps(deps);
   const storage = createMemoryStorage(all);
-  const adapter = new MemoryAdapter({ ...all, storage }, jobsLimits.compactionKeysMax.value);
-  const options = {
-    retentionRevisionsMax: jobsLimits.memoryRevisionsMax.value,
-    retentionMs: Number.POSITIVE_INFINITY,
-  };
-  return new LocalJobStore(new JobEngine(adapter, all, options, EMPTY), all);
+  const { compactionKeysMax, memoryRevisionsMax: retentionRevisionsMax } = limitValues;
+  const adapter = new EmbeddedAdapter({ ...all, storage }, compactionKeysMax, {
+    ...ALL_CAPABILITIES,
+    durability: 'none',
+  });
+  const engine = new JobEngine(adapter, all, { retentionRevisionsMax, retentionMs: Infinity });
+  engine.start();
+  return new LocalJobStore(engine, all);
 }

@@ -34,7 +34,6 @@ const PAGE_ROWS = 250;
 
 class PostgresAdapter implements port.StoreAdapter<number>, port.SharedStore<number> {
   readonly capabilities = ALL_CAPABILITIES;
-  readonly compacts = true;
   readonly shared = this;
   readonly #deps: PostgresAdapterDeps;
   readonly #schema: string;

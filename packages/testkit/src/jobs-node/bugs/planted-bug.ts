@@ -123,7 +123,7 @@ export const SOURCE_EDITS = {
   /** A renewal extends the lease by only half of its ttl. */
   'jobs-lost-too-early': [
     {
-      file: 'engine/lease-watch',
+      file: 'engine/leases',
       find: 'entry.deadlineMs = this.#uptimeMs() + entry.ttlMs;',
       replace: 'entry.deadlineMs = this.#uptimeMs() + entry.ttlMs / 2;',
     },
@@ -132,14 +132,14 @@ export const SOURCE_EDITS = {
   'jobs-start-forgets-leases': [
     {
       file: 'engine/leases',
-      find: 'for (const { ttlMs, ...lease } of start.heldLeases) this.watch.watch(lease, ttlMs);',
+      find: 'for (const { ttlMs, ...lease } of heldLeases) this.watch.watch(lease, ttlMs);',
       replace: '',
     },
   ],
   /** Old cursors are still accepted after buffered writes were lost. */
   'jobs-buffered-cursors-not-reset': [
     {
-      file: 'embedded/embedded-start',
+      file: 'embedded/load-rows',
       find: 'generation: stored.generation + 1',
       replace: 'generation: stored.generation',
     },

@@ -19,6 +19,8 @@ const PLACES_FIRST = 1_024;
 /** With fewer keys, everything is in the CPU cache anyway. */
 const WARM_KEYS_MIN = 4_096;
 
+export const NOT_KEPT = 0xffff_ffff;
+
 /** The value of a slot whose key was removed. */
 export const GONE = Symbol('gone');
 
@@ -32,6 +34,8 @@ export class SlotTable<V, Ver> {
   readonly versions: Ver[] = [];
   /** By slot: the generation of the newest capture that no longer needs its content. */
   generations = new Uint32Array(SLOTS_FIRST);
+  /** By slot, if it has changed since a running capture began: where the capture keeps its old content. */
+  kept = new Uint32Array(SLOTS_FIRST);
   /** By slot: the key group, computed on demand. */
   #groups = new Int16Array(SLOTS_FIRST);
   /** By slot: whether the checkpoint store has the key. */
@@ -106,6 +110,7 @@ export class SlotTable<V, Ver> {
     this.slots.add(key, slot);
     this.keys[slot] = key;
     this.generations[slot] = generation;
+    this.kept[slot] = NOT_KEPT;
     this.#groups[slot] = group;
     this.set(slot, value, version);
     return slot;
@@ -176,6 +181,7 @@ export class SlotTable<V, Ver> {
   #grow(): void {
     const slots = this.generations.length * 2;
     this.generations = grown(this.generations, new Uint32Array(slots));
+    this.kept = grown(this.kept, new Uint32Array(slots));
     this.#groups = grown(this.#groups, new Int16Array(slots));
     this.#stored = grown(this.#stored, new Uint8Array(slots));
     this.#changed = grown(this.#changed, new Uint8Array(slots / CHANGED_SLOTS));

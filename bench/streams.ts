@@ -180,12 +180,12 @@ const lineCounts = (input: string, isEmitting: boolean) => (directory: string) =
       .to(fileSink({ uid: 'out', dir: join(directory, 'out') }));
   });
 
-type Plan =
+type BenchPlan =
   | { readonly task: 'Map' }
   | { readonly task: 'window'; readonly everyMs: number; readonly repeats: number }
   | { readonly task: 'lines'; readonly input: string; readonly isEmitting: boolean };
 
-serveTask<Plan>(import.meta.filename, async (plan) => {
+serveTask<BenchPlan>(import.meta.filename, async (plan) => {
   switch (plan.task) {
     case 'Map':
       return await countInMap();
@@ -199,7 +199,7 @@ serveTask<Plan>(import.meta.filename, async (plan) => {
   }
 });
 
-function contestant(name: string, plan: Plan): Contestant<Work> {
+function contestant(name: string, plan: BenchPlan): Contestant<Work> {
   return { name, open: async () => new TaskProcess(import.meta.filename, plan) };
 }
 

@@ -2,7 +2,7 @@
 //
 // The pause is the longest time between two looks at the clock while records are processed, for each checkpoint,
 // whatever held the loop: encoding, merging, garbage collection, or the machine. The same pipeline without
-// checkpoints says how much of it is the machine. Recovery is measured from outside, from the start of a process
+// checkpoints says how much of it is the machine. Every run has a process of its own. Recovery is measured from outside, from the start of a process
 // until output of a new record is visible.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -22,12 +22,13 @@ import {
 } from '@syncline/streams';
 import type { AnyBench, Contestant } from './bench.js';
 import { defineBench, quantile } from './measure.js';
+import { serveTask, TaskProcess } from './streams.js';
 import { RECOVERY_PROGRAM, type RecoveryPlan } from './streams-recovery-process.js';
 
 const KEYS = 1_000_000;
 const CHANGED_KEYS = 100_000;
 /** Of a run whose 99th percentile is taken, of one whose median is taken, and of the one that warms up. */
-const CHECKPOINTS = { p99: 60, median: 20, warmUp: 5 };
+const CHECKPOINTS = { 'pause p99': 60, 'commit median': 20, warmUp: 5 };
 const BATCH_ITEMS = 512;
 /** One look at the clock for this many records. */
 const LOOK_EVERY = 256;
@@ -127,12 +128,27 @@ async function checkpointsOf(
   }
 }
 
+interface CheckpointPlan {
+  readonly figure: 'pause p99' | 'commit median';
+  readonly everyMs: number;
+  readonly count: number;
+  readonly directory: string;
+}
+
+serveTask<CheckpointPlan>(import.meta.filename, async (plan) => {
+  const seen = await checkpointsOf(plan.directory, plan.everyMs, plan.count);
+  const isPause = plan.figure === 'pause p99';
+  return quantile(
+    seen.map(({ longestGapMs, commitMs }) => (isPause ? longestGapMs : commitMs)),
+    isPause ? 0.99 : 0.5,
+  );
+});
+
 function checkpointBench(
   name: string,
   about: string,
   bound: number,
-  checkpoints: number,
-  pick: (seen: readonly SeenCheckpoint[]) => number,
+  figure: CheckpointPlan['figure'],
   others: readonly number[],
 ): AnyBench {
   const contestantOf = (everyMs: number): Contestant<Figure> => ({
@@ -141,8 +157,11 @@ function checkpointBench(
       const directory = await mkdtemp(join(tmpdir(), 'bench-checkpoints-'));
       return {
         async measure(round) {
-          const count = round === 0 ? CHECKPOINTS.warmUp : checkpoints;
-          return pick(await checkpointsOf(join(directory, String(round)), everyMs, count));
+          const count = round === 0 ? CHECKPOINTS.warmUp : CHECKPOINTS[figure];
+          const place = join(directory, String(round));
+          const plan: CheckpointPlan = { figure, everyMs, count, directory: place };
+          await using child = new TaskProcess(import.meta.filename, plan);
+          return await child.run();
         },
         [Symbol.asyncDispose]: () => rm(directory, { recursive: true }),
       };
@@ -220,24 +239,14 @@ export const streamsCheckpointBenches: readonly AnyBench[] = [
     'streams-pause',
     'longest time without a processed record per checkpoint, 99th percentile',
     10,
-    CHECKPOINTS.p99,
-    (seen) =>
-      quantile(
-        seen.map(({ longestGapMs }) => longestGapMs),
-        0.99,
-      ),
+    'pause p99',
     [NEVER_MS],
   ),
   checkpointBench(
     'streams-commit',
     'time of the synced write that is the commit point, median',
     100,
-    CHECKPOINTS.median,
-    (seen) =>
-      quantile(
-        seen.map(({ commitMs }) => commitMs),
-        0.5,
-      ),
+    'commit median',
     [],
   ),
   recoveryBench('memory', 800),

@@ -1,9 +1,11 @@
-// Streams: the speed of whole pipelines on a real directory.
+// Streams: the speed of whole pipelines on a real directory, each in a process of its own: garbage collection takes
+// longer in a process that also holds the objects of others.
 //
 // The cost of exactly-once is the ratio between a pipeline with a checkpoint each second and the same one that only
 // commits at its end, over input that takes several seconds; a plain Map over the same items shows the cost of the
 // work itself.
 
+import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -50,6 +52,40 @@ interface Work {
   run(): Promise<number>;
 }
 
+/** A process that does a task each time it is asked to, and answers with a number. It calls `serveTask`. */
+export class TaskProcess implements AsyncDisposable {
+  readonly #child: ChildProcess;
+  readonly #exited: Promise<unknown>;
+
+  constructor(program: string, plan: unknown) {
+    this.#child = fork(program, [JSON.stringify(plan)]);
+    this.#exited = once(this.#child, 'exit');
+  }
+
+  async run(): Promise<number> {
+    this.#child.send('run');
+    const [answer] = (await Promise.race([once(this.#child, 'message'), this.#exited])) as [
+      unknown,
+    ];
+    if (this.#child.exitCode !== null) throw new Error(`the process ended with ${String(answer)}`);
+    return answer as number;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#child.connected) this.#child.disconnect();
+    await this.#exited;
+  }
+}
+
+/** In the process: does the task of the plan whenever the parent asks for it. */
+export function serveTask<Plan>(program: string, task: (plan: Plan) => Promise<number>): void {
+  const [, started, plan = ''] = process.argv;
+  if (started !== program) return;
+  process.on('message', () => {
+    void task(JSON.parse(plan) as Plan).then((value) => process.send?.(value));
+  });
+}
+
 async function withDirectory<T>(body: (directory: string) => Promise<T>): Promise<T> {
   const directory = await mkdtemp(join(tmpdir(), 'bench-streams-'));
   try {
@@ -59,27 +95,17 @@ async function withDirectory<T>(body: (directory: string) => Promise<T>): Promis
   }
 }
 
-const nothingToClose = { async [Symbol.asyncDispose]() {} };
-
-function pipelineContestant(
-  name: string,
+function runPipeline(
   everyMs: number,
   events: number,
   build: (directory: string) => Pipeline,
-): Contestant<Work> {
-  return {
-    name,
-    async open() {
-      const run = () =>
-        withDirectory(async (directory) => {
-          const dir = join(directory, 'state');
-          const running = await start(build(directory), { dir, checkpoint: { everyMs } });
-          await running.finished;
-          return events;
-        });
-      return { run, ...nothingToClose };
-    },
-  };
+): Promise<number> {
+  return withDirectory(async (directory) => {
+    const dir = join(directory, 'state');
+    const running = await start(build(directory), { dir, checkpoint: { everyMs } });
+    await running.finished;
+    return events;
+  });
 }
 
 const clicksOnce = () => memorySource({ uid: 'in', partitions: { a: allClicks() } });
@@ -122,17 +148,11 @@ const windowCounts = (source: () => Source<Click, number>) => (directory: string
   });
 };
 
-const plainMap: Contestant<Work> = {
-  name: 'Map',
-  async open() {
-    const run = async () => {
-      const counts = new Map<number, number>();
-      for (const { user } of allClicks()) counts.set(user, (counts.get(user) ?? 0) + 1);
-      return EVENTS;
-    };
-    return { run, ...nothingToClose };
-  },
-};
+async function countInMap(): Promise<number> {
+  const counts = new Map<number, number>();
+  for (const { user } of allClicks()) counts.set(user, (counts.get(user) ?? 0) + 1);
+  return EVENTS;
+}
 
 async function writeLines(path: string): Promise<void> {
   const file = createWriteStream(path);
@@ -145,6 +165,47 @@ async function writeLines(path: string): Promise<void> {
   await once(file, 'close');
 }
 
+const lineCounts = (input: string, isEmitting: boolean) => (directory: string) =>
+  definePipeline('lines', (p) => {
+    p.source(jsonlSource<{ readonly user: string }>({ uid: 'in', files: [input] }))
+      .keyBy((click) => click.user)
+      .process({
+        uid: 'counts',
+        state: { count: aggregate(numberCodec) },
+        onItem(click: { readonly user: string }, ctx) {
+          const count = ctx.state.count.update((before = 0) => before + 1);
+          if (isEmitting) ctx.emit({ user: click.user, count });
+        },
+      })
+      .to(fileSink({ uid: 'out', dir: join(directory, 'out') }));
+  });
+
+type BenchPlan =
+  | { readonly task: 'Map' }
+  | { readonly task: 'window'; readonly everyMs: number; readonly repeats: number }
+  | { readonly task: 'lines'; readonly input: string; readonly isEmitting: boolean };
+
+serveTask<BenchPlan>(import.meta.filename, async (plan) => {
+  switch (plan.task) {
+    case 'Map':
+      return await countInMap();
+    case 'window': {
+      const { everyMs, repeats } = plan;
+      const source = repeats === 1 ? clicksOnce : repeated;
+      return await runPipeline(everyMs, repeats * EVENTS, windowCounts(source));
+    }
+    case 'lines':
+      return await runPipeline(1_000, LINES, lineCounts(plan.input, plan.isEmitting));
+  }
+});
+
+function contestant(name: string, plan: BenchPlan): Contestant<Work> {
+  return { name, open: async () => new TaskProcess(import.meta.filename, plan) };
+}
+
+const windowContestant = (name: string, everyMs: number, repeats: number) =>
+  contestant(name, { task: 'window', everyMs, repeats });
+
 function linesContestant(name: string, isEmitting: boolean): Contestant<Work> {
   return {
     name,
@@ -152,24 +213,13 @@ function linesContestant(name: string, isEmitting: boolean): Contestant<Work> {
       const directory = await mkdtemp(join(tmpdir(), 'bench-lines-'));
       const input = join(directory, 'in.jsonl');
       await writeLines(input);
-      const build = (place: string) =>
-        definePipeline('lines', (p) => {
-          p.source(jsonlSource<{ readonly user: string }>({ uid: 'in', files: [input] }))
-            .keyBy((click) => click.user)
-            .process({
-              uid: 'counts',
-              state: { count: aggregate(numberCodec) },
-              onItem(click: { readonly user: string }, ctx) {
-                const count = ctx.state.count.update((before = 0) => before + 1);
-                if (isEmitting) ctx.emit({ user: click.user, count });
-              },
-            })
-            .to(fileSink({ uid: 'out', dir: join(place, 'out') }));
-        });
-      const { run } = await pipelineContestant(name, 1_000, LINES, build).open();
+      const child = new TaskProcess(import.meta.filename, { task: 'lines', input, isEmitting });
       return {
-        run,
-        [Symbol.asyncDispose]: () => rm(directory, { recursive: true }),
+        run: () => child.run(),
+        async [Symbol.asyncDispose]() {
+          await child[Symbol.asyncDispose]();
+          await rm(directory, { recursive: true });
+        },
       };
     },
   };
@@ -181,10 +231,7 @@ export const streamsBenches: readonly AnyBench[] = [
     unit: 'events/s',
     about:
       '2,000,000 events of 100,000 keys from memory, counted per window of 1 s, with a checkpoint each second, against a bare Map',
-    contestants: [
-      pipelineContestant('checkpoints', 1_000, EVENTS, windowCounts(clicksOnce)),
-      plainMap,
-    ],
+    contestants: [windowContestant('checkpoints', 1_000, 1), contestant('Map', { task: 'Map' })],
     run: (subject) => subject.run(),
   }),
   defineBench<Work>({
@@ -193,8 +240,8 @@ export const streamsBenches: readonly AnyBench[] = [
     about:
       'the same pipeline over 10,000,000 events, with a checkpoint each second, against one that only commits at its end',
     contestants: [
-      pipelineContestant('checkpoints', 1_000, REPEATS * EVENTS, windowCounts(repeated)),
-      pipelineContestant('no checkpoints', NEVER_MS, REPEATS * EVENTS, windowCounts(repeated)),
+      windowContestant('checkpoints', 1_000, REPEATS),
+      windowContestant('no checkpoints', NEVER_MS, REPEATS),
     ],
     run: (subject) => subject.run(),
   }),

@@ -53,9 +53,9 @@ export const streamsLimits = defineLimits({
     why: 'Tombstones of one embedded state; their keys and versions are held in memory so that `prune` need not read the disk. Further deletes are refused until old ones are pruned.',
   },
   sliceEntriesMax: {
-    value: 4_096,
+    value: 2_048,
     unit: 'entries',
-    why: 'Entries that are encoded or decoded in one turn of the event loop, one to two milliseconds.',
+    why: 'Entries that are encoded or decoded in one turn of the event loop, about a millisecond.',
   },
   sliceBytesMax: {
     value: 256 * 1024,

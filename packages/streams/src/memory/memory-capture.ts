@@ -14,13 +14,14 @@ import type { SegmentContent } from '../snapshot/segment.js';
 import { SliceBudget } from '../state/cells.js';
 import { keyOrder } from '../state/key.js';
 import type { StateSchema } from '../state/state-schema.js';
-import { CHANGED_SLOTS, GONE, type SlotTable } from './slot-table.js';
+import { CHANGED_SLOTS, GONE, NOT_KEPT, type SlotTable } from './slot-table.js';
 
 /** The cost of sorting an entry into its group, relative to the cost of encoding it. */
 const SORT_COST = 1 / 8;
 
-/** Size of a buffer of kept entries. Further entries go into a new one, so that buffers need not grow much. */
+/** An entry is kept in the last buffer if that is shorter, otherwise in a new one, so that buffers need not grow. */
 const KEPT_BYTES = 64 * 1024;
+const KEPT_LENGTH_BYTES = 4;
 
 /** Where the entries of a capture go: a snapshot, or the segments of a checkpoint. */
 export interface CaptureOutput<Result> {
@@ -52,12 +53,10 @@ export interface CaptureOptions<V, Ver, Result> {
 export class MemoryCapture<V, Ver, Result> {
   readonly #schema: StateSchema<V, Ver>;
   readonly #options: CaptureOptions<V, Ver, Result>;
-  /** By slot: the number of its kept entry, from 1; 0 if there is none. Slots that were added later have none. */
-  readonly #keptBySlot: Uint32Array;
-  /** By number: the buffer of the entry, and its place there. An array for each entry would be much garbage. */
-  readonly #keptIn: ByteWriter[] = [];
-  readonly #keptStarts: number[] = [];
-  readonly #keptEnds: number[] = [];
+  /** Slots that were added later are not part of the capture. */
+  readonly #slotsEnd: number;
+  /** Kept entries, each after its length. `SlotTable.kept` has their places: `KEPT_BYTES` for each earlier buffer. */
+  readonly #kept: ByteWriter[] = [];
   readonly #work: Generator<void, Result>;
   #failure: { readonly thrown: unknown } | undefined;
   #result: { readonly value: Result } | undefined;
@@ -65,10 +64,7 @@ export class MemoryCapture<V, Ver, Result> {
   constructor(schema: StateSchema<V, Ver>, options: CaptureOptions<V, Ver, Result>) {
     this.#schema = schema;
     this.#options = options;
-    this.#keptBySlot = new Uint32Array(options.table.keys.length + 1);
-    this.#keptIn.push(new ByteWriter());
-    this.#keptStarts.push(0);
-    this.#keptEnds.push(0);
+    this.#slotsEnd = options.table.keys.length;
     this.#work = this.#encode();
   }
 
@@ -79,21 +75,24 @@ export class MemoryCapture<V, Ver, Result> {
   keep(slot: number): void {
     const { table, generation, since, changed } = this.#options;
     const slotGeneration = table.generations[slot] as number;
+    table.kept[slot] = NOT_KEPT;
     if (slotGeneration < since || slotGeneration >= generation - 1) return;
     if (table.values[slot] === GONE && changed === undefined) return;
-    const last = this.#keptIn[this.#keptIn.length - 1] as ByteWriter;
-    const buffer = last.length < KEPT_BYTES ? last : new ByteWriter();
+    let buffer = this.#kept.at(-1);
+    if (buffer === undefined || buffer.length >= KEPT_BYTES) {
+      buffer = new ByteWriter(KEPT_BYTES);
+      this.#kept.push(buffer);
+    }
     const start = buffer.length;
     try {
+      buffer.u32(0);
       this.#writeSlot(buffer, slot);
     } catch (thrown) {
       this.#failure ??= { thrown };
       return;
     }
-    this.#keptBySlot[slot] = this.#keptIn.length;
-    this.#keptIn.push(buffer);
-    this.#keptStarts.push(start);
-    this.#keptEnds.push(buffer.length);
+    buffer.setU32(start, buffer.length - start - KEPT_LENGTH_BYTES);
+    table.kept[slot] = (this.#kept.length - 1) * KEPT_BYTES + start;
   }
 
   /** Encodes one slice. Returns true when there is nothing left to do. */
@@ -154,7 +153,7 @@ export class MemoryCapture<V, Ver, Result> {
       }
       return;
     }
-    const end = this.#keptBySlot.length - 1; // later slots were added since
+    const end = this.#slotsEnd;
     for (let start = 0; start < end; start += CHANGED_SLOTS) {
       if (changed !== undefined && changed[start / CHANGED_SLOTS] !== 1) continue;
       const stop = Math.min(start + CHANGED_SLOTS, end);
@@ -167,7 +166,7 @@ export class MemoryCapture<V, Ver, Result> {
   #isCaptured(slot: number): boolean {
     const { table, generation, since } = this.#options;
     const slotGeneration = table.generations[slot] as number;
-    if (slotGeneration === generation) return this.#keptBySlot[slot] !== 0;
+    if (slotGeneration === generation) return table.kept[slot] !== NOT_KEPT;
     return (
       slotGeneration >= since && slotGeneration < generation - 1 && table.keys[slot] !== undefined
     );
@@ -178,12 +177,13 @@ export class MemoryCapture<V, Ver, Result> {
     const { table, generation, changed } = this.#options;
     let isRemoved: boolean;
     if (table.generations[slot] === generation) {
-      const entry = this.#keptBySlot[slot] as number;
-      if (entry === 0) return false; // it was removed before the capture, and has come back since
-      const { buffer } = this.#keptIn[entry] as ByteWriter;
-      const start = this.#keptStarts[entry] as number;
-      isRemoved = buffer[start] === REMOVED;
-      blocks.addEncoded(buffer, start, this.#keptEnds[entry]);
+      const place = table.kept[slot] as number;
+      if (place === NOT_KEPT) return false; // it was removed before the capture, and has come back since
+      const kept = this.#kept[Math.floor(place / KEPT_BYTES)] as ByteWriter;
+      const lengthAt = place % KEPT_BYTES;
+      const start = lengthAt + KEPT_LENGTH_BYTES;
+      isRemoved = kept.buffer[start] === REMOVED;
+      blocks.addEncoded(kept.buffer, start, start + kept.getU32(lengthAt));
     } else {
       isRemoved = table.values[slot] === GONE;
       table.generations[slot] = generation - 1;

@@ -3,9 +3,11 @@ import { createSeededRandom } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
 import type { Segment } from '../snapshot/segment.js';
 import { numberCodec } from '../state/codec.js';
+import type { Key } from '../state/key.js';
 import { aggregate } from '../state/state-backend.js';
 import { createStateSchema } from '../state/state-schema.js';
 import { MemoryCells, type StoredGroup } from './memory-cells.js';
+import { SlotTable } from './slot-table.js';
 
 const schema = createStateSchema('counts', aggregate(numberCodec), 8);
 const options = { snapshotBytesMax: 1e6, isTracked: true };
@@ -76,5 +78,31 @@ test('X22 stored groups that are decoded when first needed contain what was stor
     const found = [...cells.entries()].map(({ key, value }) => [key, value] as const);
     expect(new Map(found), `seed ${seed}`).toEqual(model);
     expect(cells.count).toBe(model.size);
+  }
+});
+
+test('every key finds its own slot, however keys come and go', () => {
+  for (let seed = 1; seed <= 5; seed += 1) {
+    const random = createSeededRandom(`slot-table/${seed}`);
+    const table = new SlotTable<number, undefined>();
+    const model = new Map<Key, number>();
+    const keyOf = (number: number): Key => {
+      if (number % 5 === 0) return `k${number}`;
+      if (number % 7 === 0) return number * 2 ** 31;
+      return number % 2 === 0 ? number : -number * 1_024;
+    };
+    for (let step = 0; step < 20_000; step += 1) {
+      const key = keyOf(random.u32() % 4_000);
+      const slot = table.slotOf(key);
+      expect(slot, `seed ${seed}`).toBe(model.get(key));
+      if (slot === undefined) model.set(key, table.insert(key, step, undefined, 0));
+      else {
+        table.remove(slot);
+        table.free(slot);
+        model.delete(key);
+      }
+    }
+    for (const [key, slot] of model) expect(table.slotOf(key), `seed ${seed}`).toBe(slot);
+    expect(table.count).toBe(model.size);
   }
 });

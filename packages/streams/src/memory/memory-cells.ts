@@ -165,7 +165,8 @@ export class MemoryCells<V, Ver> implements Cells<V, Ver, number> {
   /** Marks everything as changed. */
   touchAll(): void {
     this.#loadAll();
-    for (const slot of this.#table.slots.values()) {
+    for (const [slot, key] of this.#table.keys.entries()) {
+      if (key === undefined) continue;
       this.#table.generations[slot] = this.#generation;
       this.#list(slot);
     }
@@ -186,9 +187,9 @@ export class MemoryCells<V, Ver> implements Cells<V, Ver, number> {
   /** All entries except tombstones, in no particular order. */
   *entries(): Generator<Entry<V, Ver>> {
     this.#loadAll();
-    for (const [key, slot] of this.#table.slots) {
+    for (const [slot, key] of this.#table.keys.entries()) {
       const value = this.#table.values[slot];
-      if (value === undefined || value === GONE) continue;
+      if (key === undefined || value === undefined || value === GONE) continue;
       yield { key, value, version: this.#table.versions[slot] as Ver };
     }
   }

@@ -55,7 +55,7 @@ describe('X22 a snapshot that is encoded in slices', () => {
     }
   });
 
-  test('takes its turns with others: no slice has more than 4,096 entries', async () => {
+  test('takes its turns with others: no slice has more than 2,048 entries', async () => {
     const turns = new ManualTurns();
     const state = await memoryState({}, { clock: turns }).open('s', aggregate(numberCodec));
     for (let key = 0; key < 40_000; key += 1) state.update(key, () => 1);
@@ -63,7 +63,7 @@ describe('X22 a snapshot that is encoded in slices', () => {
     let slices = 0;
     while (await turns.next()) slices += 1;
     await running;
-    expect(slices).toBe(10); // 40,000 keys are grouped, each an eighth of an entry, then encoded
+    expect(slices).toBe(21); // 40,000 keys are grouped, each an eighth of an entry, then encoded
   });
 
   test('is not changed by a function that modifies the value in place', async () => {

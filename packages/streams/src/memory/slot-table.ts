@@ -5,6 +5,7 @@
 //
 // A removed key keeps its slot, marked `GONE`, until a capture has recorded the removal and while a snapshot still
 // sorts by it. Most removed keys come back, such as those of the next window.
+import { fmix32 } from '@syncline/kernel';
 import { streamsLimits } from '../limits.js';
 import { groupOf, type Key } from '../state/key.js';
 
@@ -13,22 +14,34 @@ const SLOTS_FIRST = 1_024;
 export const CHANGED_SLOTS = 256;
 const UNKNOWN_GROUP = -1;
 const NO_SLOT = -1;
+const NO_PLACE = -1;
+/** Places in a new index. */
+const PLACES_FIRST = 1_024;
+/** How many places are searched for a key. With at most half of them in use, hardly any key needs that many. */
+const STEPS_MAX = 64;
+/** Characters of a text; longer ones take long to hash. */
+const HASHED_TEXT_MAX = 32;
+const FNV_PRIME = 0x0100_0193;
 /** With fewer keys, everything is in the CPU cache anyway. */
 const WARM_KEYS_MIN = 4_096;
+
+export const NOT_KEPT = 0xffff_ffff;
 
 /** The value of a slot whose key was removed. */
 export const GONE = Symbol('gone');
 
 export class SlotTable<V, Ver> {
-  /** Including slots of removed keys. */
-  readonly slots = new Map<Key, number>();
   /** By slot; undefined if the slot is free. */
   readonly keys: (Key | undefined)[] = [];
+  /** Including slots of removed keys. */
+  readonly slots = new SlotIndex(this.keys);
   readonly values: (V | typeof GONE | undefined)[] = [];
   /** Empty for states without versions. */
   readonly versions: Ver[] = [];
   /** By slot: the generation of the newest capture that no longer needs its content. */
   generations = new Uint32Array(SLOTS_FIRST);
+  /** By slot, if it has changed since a running capture began: where the capture keeps its old content. */
+  kept = new Uint32Array(SLOTS_FIRST);
   /** By slot: the key group, computed on demand. */
   #groups = new Int16Array(SLOTS_FIRST);
   /** By slot: whether the checkpoint store has the key. */
@@ -100,9 +113,10 @@ export class SlotTable<V, Ver> {
   ): number {
     const slot = this.#free.pop() ?? this.keys.length;
     if (slot === this.generations.length) this.#grow();
-    this.slots.set(key, slot);
+    this.slots.add(key, slot);
     this.keys[slot] = key;
     this.generations[slot] = generation;
+    this.kept[slot] = NOT_KEPT;
     this.#groups[slot] = group;
     this.set(slot, value, version);
     return slot;
@@ -173,6 +187,7 @@ export class SlotTable<V, Ver> {
   #grow(): void {
     const slots = this.generations.length * 2;
     this.generations = grown(this.generations, new Uint32Array(slots));
+    this.kept = grown(this.kept, new Uint32Array(slots));
     this.#groups = grown(this.#groups, new Int16Array(slots));
     this.#stored = grown(this.#stored, new Uint8Array(slots));
     this.#changed = grown(this.#changed, new Uint8Array(slots / CHANGED_SLOTS));
@@ -182,4 +197,114 @@ export class SlotTable<V, Ver> {
 function grown<T extends Uint32Array | Int16Array | Uint8Array>(from: T, to: T): T {
   to.set(from);
   return to;
+}
+
+/**
+ * Finds the slot of a key. Integers of 32 bits and short texts are in a hash table with linear probing, in which a
+ * lookup waits for memory less often than in a Map. A Map has all other keys, and those whose hashes collide too often,
+ * so that no choice of keys makes lookups slow.
+ */
+class SlotIndex {
+  readonly #keys: readonly (Key | undefined)[];
+  readonly #others = new Map<Key, number>();
+  /** Two words per place: the hash of a key, and its slot or `NO_SLOT`. At most half of the places are in use. */
+  #table = new Int32Array(2 * PLACES_FIRST).fill(NO_SLOT);
+  #count = 0;
+
+  /** `keys` are those of the table, by slot. */
+  constructor(keys: readonly (Key | undefined)[]) {
+    this.#keys = keys;
+  }
+
+  get size(): number {
+    return this.#others.size + this.#count;
+  }
+
+  get(key: Key): number | undefined {
+    const place = isHashed(key) ? this.#find(key, hashOf(key)) : NO_PLACE;
+    if (place !== NO_PLACE) return this.#table[place + 1];
+    return this.#others.size === 0 ? undefined : this.#others.get(key);
+  }
+
+  /** Adds a key that is not in the index. */
+  add(key: Key, slot: number): void {
+    if ((this.#count + 1) * 4 > this.#table.length) this.#grow();
+    if (!isHashed(key) || !this.#put(hashOf(key), slot)) this.#others.set(key, slot);
+  }
+
+  delete(key: Key): void {
+    let free = isHashed(key) ? this.#find(key, hashOf(key)) : NO_PLACE;
+    if (free === NO_PLACE) {
+      this.#others.delete(key);
+      return;
+    }
+    const table = this.#table;
+    const mask = table.length - 1;
+    // Keys after it move up if their search would otherwise end at the free place.
+    for (let at = (free + 2) & mask; table[at + 1] !== NO_SLOT; at = (at + 2) & mask) {
+      const first = ((table[at] as number) << 1) & mask;
+      if (((at - first) & mask) < ((at - free) & mask)) continue;
+      table[free] = table[at] as number;
+      table[free + 1] = table[at + 1] as number;
+      free = at;
+    }
+    table[free + 1] = NO_SLOT;
+    this.#count -= 1;
+  }
+
+  #find(key: Key, hash: number): number {
+    const table = this.#table;
+    const keys = this.#keys;
+    const mask = table.length - 1;
+    let place = (hash << 1) & mask;
+    for (let step = 0; step < STEPS_MAX; step += 1) {
+      const slot = table[place + 1] as number;
+      if (slot === NO_SLOT) return NO_PLACE;
+      if (table[place] === hash && keys[slot] === key) return place;
+      place = (place + 2) & mask;
+    }
+    return NO_PLACE;
+  }
+
+  /** Returns false if there is no free place where `#find` would look. */
+  #put(hash: number, slot: number): boolean {
+    const table = this.#table;
+    const mask = table.length - 1;
+    let place = (hash << 1) & mask;
+    for (let step = 0; step < STEPS_MAX; step += 1) {
+      if (table[place + 1] === NO_SLOT) {
+        table[place] = hash;
+        table[place + 1] = slot;
+        this.#count += 1;
+        return true;
+      }
+      place = (place + 2) & mask;
+    }
+    return false;
+  }
+
+  #grow(): void {
+    const before = this.#table;
+    this.#table = new Int32Array(2 * before.length).fill(NO_SLOT);
+    this.#count = 0;
+    for (let at = 0; at < before.length; at += 2) {
+      const slot = before[at + 1] as number;
+      if (slot === NO_SLOT || this.#put(before[at] as number, slot)) continue;
+      this.#others.set(this.#keys[slot] as Key, slot);
+    }
+  }
+}
+
+function isHashed(key: Key): key is number | string {
+  if (typeof key === 'number') return (key | 0) === key;
+  return typeof key === 'string' && key.length <= HASHED_TEXT_MAX;
+}
+
+function hashOf(key: number | string): number {
+  if (typeof key === 'number') return fmix32(key) | 0;
+  let hash = key.length;
+  for (let at = 0; at < key.length; at += 1) {
+    hash = Math.imul(hash ^ key.charCodeAt(at), FNV_PRIME);
+  }
+  return fmix32(hash) | 0;
 }

@@ -13,7 +13,7 @@ import {
   type Clock,
   type Random,
   type Storage,
-  StorageBatch,
+  type StorageBatch,
   SynclineError,
 } from '@syncline/kernel';
 import type { Sink } from '../ends/sink.js';
@@ -101,11 +101,11 @@ export class Checkpoint {
   async store(): Promise<CheckpointInfo> {
     const { storage, clock } = this.#deps;
     const session = this.#session;
-    const { states, fence } = session;
+    const { states, fence, batch } = session;
     const { epoch } = this;
     const cut = await Promise.race([this.#cutting, this.#givenUp]);
     const atMs = clock.nowMs();
-    const batch = new StorageBatch();
+    batch.clear();
     const ready = allOrThrow([states.encode(batch, epoch), cut.prepare(batch)] as const);
     const [tables, handles] = await Promise.race([ready, this.#givenUp]);
     const { partitions, turn, clockMs, recordsIn, operators, watermarks, pauseMs } = cut;

@@ -79,6 +79,8 @@ export interface Session {
   /** By uid. Used to commit; the engine writes to them. */
   readonly sinks: ReadonlyMap<string, Sink<unknown>>;
   readonly engine: Engine;
+  /** Reused by its checkpoints, which are never in flight at the same time: a new one would have to grow each time. */
+  readonly batch: StorageBatch;
   /** A codec is newer than the one that wrote the state, so older code could not read the next epoch. */
   readonly isUpgraded: boolean;
 }
@@ -140,7 +142,8 @@ export async function recover(
     workers === undefined || remote === undefined
       ? await LocalEngine.create({ ...shared, slot: 0, cells, reader }, from)
       : new WorkersEngine({ ...shared, ...workers, cells: remote, reader, signal, logger }, from);
-  return { meta, fence, head: raised.head, states, sinks, engine, isUpgraded };
+  const batch = new StorageBatch();
+  return { meta, fence, head: raised.head, states, sinks, engine, batch, isUpgraded };
 }
 
 function startOf(

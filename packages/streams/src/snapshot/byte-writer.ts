@@ -13,9 +13,14 @@ const HIGH_WORD = 2 ** 32;
 const encoder = new TextEncoder();
 
 export class ByteWriter {
-  #bytes = new Uint8Array(BYTES_FIRST);
-  #view = new DataView(this.#bytes.buffer);
+  #bytes: Uint8Array;
+  #view: DataView;
   #length = 0;
+
+  constructor(bytesFirst = BYTES_FIRST) {
+    this.#bytes = new Uint8Array(bytesFirst);
+    this.#view = new DataView(this.#bytes.buffer);
+  }
 
   get length(): number {
     return this.#length;
@@ -62,6 +67,14 @@ export class ByteWriter {
     this.#reserve(4);
     this.#view.setUint32(this.#length, value);
     this.#length += 4;
+  }
+
+  setU32(at: number, value: number): void {
+    this.#view.setUint32(at, value);
+  }
+
+  getU32(at: number): number {
+    return this.#view.getUint32(at);
   }
 
   /** A whole number from 0 to 2^53 - 1. */

@@ -60,7 +60,8 @@ export class SegmentWriter {
   #close(): void {
     const [first] = this.#parts;
     if (first === undefined) return;
-    const bytes = Buffer.concat(this.#parts.map((part) => part.bytes));
+    const isOne = this.#parts.length === 1;
+    const bytes = isOne ? first.bytes : Buffer.concat(this.#parts.map((part) => part.bytes));
     const entries = this.#parts.reduce((sum, part) => sum + part.entries, 0);
     const { group } = first;
     const holds = this.#holds.get(group) ?? 'changes';
@@ -92,14 +93,15 @@ export function readSegment<V, Ver>(
 
 /** Iterates over the entries of a segment without decoding their values. */
 class EntryCursor {
+  readonly bytes: Uint8Array;
   isDone = false;
   isRemoved = false;
-  #start = 0;
+  /** The current entry is the bytes from `start` up to `end`. */
+  start = 0;
+  end = 0;
   #keyStart = 0;
   #keyEnd = 0;
-  #end = 0;
   readonly #name: string;
-  readonly #bytes: Uint8Array;
   readonly #versions: VersionType<unknown>;
   readonly #reader: ByteReader;
   #payload: ByteReader;
@@ -107,29 +109,25 @@ class EntryCursor {
 
   constructor(name: string, bytes: Uint8Array, versions: VersionType<unknown>) {
     this.#name = name;
-    this.#bytes = bytes;
+    this.bytes = bytes;
     this.#versions = versions;
     this.#reader = new ByteReader(name, bytes);
     this.#payload = this.#reader;
     this.#read();
   }
 
-  get entry(): Uint8Array {
-    return this.#bytes.subarray(this.#start, this.#end);
-  }
-
   /** Moves to the next entry. Throws if its key is not greater. */
   advance(): void {
     const keyStart = this.#keyStart;
     const keyEnd = this.#keyEnd;
-    const offset = this.#end;
+    const offset = this.end;
     this.#read();
-    if (this.isDone || this.#compare(this.#bytes, keyStart, keyEnd) > 0) return;
+    if (this.isDone || this.#compare(this.bytes, keyStart, keyEnd) > 0) return;
     throw corrupt(this.#name, { offset, expected: 'ascending keys', found: 'another order' });
   }
 
   compareKey(other: EntryCursor): number {
-    return this.#compare(other.#bytes, other.#keyStart, other.#keyEnd);
+    return this.#compare(other.bytes, other.#keyStart, other.#keyEnd);
   }
 
   #read(): void {
@@ -142,7 +140,7 @@ class EntryCursor {
     }
     this.#entriesLeft -= 1;
     const payload = this.#payload;
-    this.#start = payload.at;
+    this.start = payload.at;
     this.isRemoved = payload.u8() === REMOVED;
     if (!this.isRemoved) payload.varint();
     const keyBytes = payload.varint();
@@ -153,7 +151,7 @@ class EntryCursor {
       this.#versions.read(payload);
       payload.skip(payload.varint());
     }
-    this.#end = payload.at;
+    this.end = payload.at;
   }
 
   /** Compares the current key with another. For most keys, calling the native function would take longer. */
@@ -162,7 +160,7 @@ class EntryCursor {
     const otherLength = otherEnd - otherStart;
     const common = Math.min(length, otherLength);
     for (let at = 0; at < common; at += 1) {
-      const left = this.#bytes[this.#keyStart + at] as number;
+      const left = this.bytes[this.#keyStart + at] as number;
       const right = other[otherStart + at] as number;
       if (left !== right) return left - right;
     }
@@ -172,13 +170,13 @@ class EntryCursor {
 
 /**
  * The encoded entries of a group in key order, each key once: later segments win, and removed keys are omitted.
- * Segments are passed oldest first.
+ * Segments are passed oldest first. An entry is valid until the next one is requested.
  */
 export function* mergeSegments(
   name: string,
   segments: readonly Uint8Array[],
   versions: VersionType<unknown>,
-): Generator<Uint8Array, void> {
+): Generator<Pick<EntryCursor, 'bytes' | 'start' | 'end'>, void> {
   const cursors = segments.map((bytes) => new EntryCursor(name, bytes, versions));
   const lowest: EntryCursor[] = [];
   for (;;) {
@@ -191,7 +189,7 @@ export function* mergeSegments(
     }
     const newest = lowest.at(-1);
     if (newest === undefined) return;
-    if (!newest.isRemoved) yield newest.entry;
+    if (!newest.isRemoved) yield newest;
     for (const cursor of lowest) cursor.advance();
   }
 }
@@ -206,9 +204,9 @@ export function* mergedSegment(
 ): Generator<void, Segment | undefined> {
   const writer = new SegmentWriter();
   writer.blocks.enter(0, group);
-  for (const entry of mergeSegments(name, segments, versions)) {
-    writer.blocks.addEncoded(entry);
-    if (budget.spend(1, entry.length)) yield;
+  for (const { bytes, start, end } of mergeSegments(name, segments, versions)) {
+    writer.blocks.addEncoded(bytes, start, end);
+    if (budget.spend(1, end - start)) yield;
   }
   const [segment, ...more] = writer.finish();
   assert(more.length === 0, 'one group gives one segment');

@@ -153,7 +153,9 @@ async function writeSection(
       return bytes;
     });
     blocks.enter(index, group);
-    for (const entry of mergeSegments(name, segments, schema.versions)) blocks.addEncoded(entry);
+    for (const { bytes, start, end } of mergeSegments(name, segments, schema.versions)) {
+      blocks.addEncoded(bytes, start, end);
+    }
   }
 }
 

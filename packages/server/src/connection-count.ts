@@ -73,6 +73,11 @@ export class ConnectionCount {
     };
   }
 
+  /** Refused because of its address, however many connections are open. */
+  blocked(): void {
+    this.#count('refused');
+  }
+
   refused(): void {
     this.#count('refused');
     this.#deps.limits.reached('server', `${this.#listener}ConnectionsMax`);

@@ -5,7 +5,12 @@
 // connection that opens too many is cut, which counts as several wrong guesses by its address. Streams are counted
 // below grpc-js, which answers unknown methods without calling an interceptor. When the listener is nearly full,
 // connections that have been unauthenticated for a few seconds are closed to make room.
-import type { Http2Server, ServerHttp2Session } from 'node:http2';
+import type {
+  Http2Server,
+  IncomingHttpHeaders,
+  ServerHttp2Session,
+  ServerHttp2Stream,
+} from 'node:http2';
 import type { Socket } from 'node:net';
 import { assert, type Clock, type Timer } from '@syncline/kernel';
 import type { GuessBudget } from '../auth/guess-budget.js';
@@ -19,6 +24,8 @@ const SWEEP_MS = 1_000;
 const CROWDED_FRACTION = 0.8;
 /** How many wrong guesses it counts as if a connection is cut for opening too many streams. */
 const CUT_WEIGHT = 10;
+/** Streams that a connection opens in one turn of the event loop and that are handled in it. */
+const STREAMS_AT_ONCE = 32;
 
 export interface ConnectionGuardDeps {
   readonly clock: Clock;
@@ -104,20 +111,33 @@ export class ConnectionGuard {
     const servers = (server as { readonly http2Servers?: ReadonlyMap<Http2Server, unknown> })
       .http2Servers;
     assert(servers !== undefined && servers.size > 0, 'grpc-js keeps its servers in http2Servers');
-    for (const http2 of servers.keys())
+    const { clock } = this.#deps;
+    for (const http2 of servers.keys()) {
+      const handle = takeOverStreams(http2);
       http2.on('session', (session: ServerHttp2Session) => {
         const { socket } = session;
         const peer = peerOf(socket);
-        session.on('stream', (stream, headers) => {
-          const path = String(headers[':path']);
-          const unwatch = this.unsentOf(peer)?.add({
-            bytes: () => stream.bufferSize,
-            mayStall: mayStall(path),
-          });
-          if (unwatch) stream.once('close', unwatch);
+        let openedInTurn = 0;
+        session.on('stream', (stream, ...rest) => {
           this.#streamed(peer);
+          if (socket.destroyed) return void stream.on('error', () => undefined).destroy();
+          const begin = (): void => {
+            const unwatch = this.unsentOf(peer)?.add({
+              bytes: () => stream.bufferSize,
+              mayStall: mayStall(String(rest[0][':path'])),
+            });
+            if (unwatch) stream.once('close', unwatch);
+            handle(stream, ...rest);
+          };
+          openedInTurn += 1;
+          if (openedInTurn === 1) clock.defer(() => (openedInTurn = 0));
+          if (openedInTurn <= STREAMS_AT_ONCE) return begin();
+          // One read brings hundreds of streams that are opened and reset again: by then, the resets were read, too.
+          stream.on('error', () => undefined); // the code of the reset
+          clock.defer(() => (isOver(stream) ? stream.destroy() : begin()));
         });
       });
+    }
   }
 
   #streamed(peer: string): void {
@@ -156,6 +176,25 @@ export class ConnectionGuard {
       socket.destroy();
     }
   }
+}
+
+type StreamHandler = (stream: ServerHttp2Stream, ...rest: StreamRest) => void;
+type StreamRest = [headers: IncomingHttpHeaders, flags: number];
+
+/** Passes streams to grpc-js, which no longer gets them by itself: it spends several times as much on each as Node. */
+function takeOverStreams(http2: Http2Server): StreamHandler {
+  const listeners = http2.listeners('stream');
+  assert(listeners.length > 0, 'grpc-js listens for streams');
+  http2.removeAllListeners('stream');
+  http2.on('stream', () => undefined); // without a listener, Node would refuse them
+  return (...stream) => {
+    for (const listener of listeners) listener.apply(http2, stream);
+  };
+}
+
+/** The client has reset the stream, or its connection is closed: there is nobody to answer. */
+function isOver(stream: ServerHttp2Stream): boolean {
+  return stream.closed || stream.destroyed || stream.session?.destroyed !== false;
 }
 
 /** In the format of `getPeer` of grpc-js. */

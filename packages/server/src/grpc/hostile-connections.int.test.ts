@@ -12,6 +12,31 @@ const TOKEN = 'a token of sixteen characters';
 const credentials = { token: new Secret(TOKEN) };
 const PATH = '/toy.v1.EchoService/Say';
 
+/** The block of a call, without compression. */
+const HEADERS = [
+  '\x83\x86',
+  [':path', PATH],
+  [':authority', 'localhost'],
+  ['content-type', 'application/grpc'],
+  ['te', 'trailers'],
+]
+  .map((part) => (typeof part === 'string' ? part : `\0${part.map(sized).join('')}`))
+  .join('');
+
+function sized(text: string): string {
+  return `${String.fromCharCode(text.length)}${text}`;
+}
+
+/** An HTTP/2 frame, one character per byte. */
+function frame(type: number, flags: number, stream: number, payload: string): string {
+  const head = Buffer.alloc(9);
+  head.writeUIntBE(payload.length, 0, 3);
+  head.writeUInt8(type, 3);
+  head.writeUInt8(flags, 4);
+  head.writeUInt32BE(stream, 5);
+  return head.toString('latin1') + payload;
+}
+
 /** Resolves with the gRPC status of the call, or with undefined if the connection was cut first. */
 function call(port: number, authorization?: string): Promise<string | undefined> {
   return new Promise((resolve) => {
@@ -69,6 +94,27 @@ test('a connection that opens and resets streams is cut, and its address is then
   const lines = server.log.filter(({ msg }) => msg.startsWith('too many failed logins'));
   expect(lines).toMatchObject([{ level: 'warn', fields: { listener: 'grpc' } }]);
   expect(await call(port, `Bearer ${TOKEN}`)).toBeUndefined();
+});
+
+test('streams that are opened and reset at once are not handled, whatever the code', async () => {
+  await using server = await startTestServer([new EchoSlice()]);
+  const socket = connectTcp(server.port('grpc'), '127.0.0.1');
+  const frames = [frame(4, 0, 0, '')];
+  for (let count = 0; count < 400; count += 1) {
+    const stream = 2 * count + 1;
+    frames.push(
+      frame(1, 5, stream, HEADERS),
+      frame(3, 0, stream, `\0\0\0${'\0\x02\x08'[count % 3]}`),
+    );
+  }
+  socket.write(Buffer.from(`PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${frames.join('')}`, 'latin1'));
+  await until(() => socket.bytesRead > 0, 'the settings of the server');
+  expect(await call(server.port('grpc'))).toBe('0');
+  const metrics = await (await fetch(`http://127.0.0.1:${server.port('http')}/metrics`)).text();
+  const calls = metrics.matchAll(/^syncline_server_grpc_calls_total\{.*\} (\d+)$/gm);
+  const handled = [...calls].reduce((sum, [, count]) => sum + Number(count), 0);
+  expect(handled).toBeLessThan(150);
+  socket.destroy();
 });
 
 test('wrong tokens are counted per address, across all listeners and connections', async () => {

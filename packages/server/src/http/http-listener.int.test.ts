@@ -165,8 +165,8 @@ describe('without a token', () => {
     expect(wrong.headers.get('allow')).toBe('GET, HEAD');
   });
 
-  test('bodies are checked: too large, too deep, not JSON, wrong type', async () => {
-    const post = (body: string, type: string): Promise<Response> =>
+  test('bodies are checked: too large, too deep, not JSON, not UTF-8, wrong type', async () => {
+    const post = (body: string | Uint8Array<ArrayBuffer>, type: string): Promise<Response> =>
       get('/api/echo/say', { method: 'POST', headers: { 'content-type': type }, body });
     const large = await post(JSON.stringify('x'.repeat(1024 * 1024)), 'application/json');
     expect(large.status).toBe(413);
@@ -186,6 +186,11 @@ describe('without a token', () => {
         detail: expect.stringContaining('not valid JSON, or'),
       });
     }
+    const latin1 = await post(new Uint8Array([0x22, 0xe9, 0x22]), 'application/json');
+    expect(await latin1.json()).toMatchObject({
+      status: 400,
+      detail: 'the body is not valid UTF-8',
+    });
     for (const type of ['text/plain', 'application/x-www-form-urlencoded']) {
       const refused = await (await post('{}', type)).json();
       expect(refused).toMatchObject({

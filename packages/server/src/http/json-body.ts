@@ -2,6 +2,7 @@
 //
 // Depth is checked before parsing: V8 needs up to a second for a megabyte of open brackets, and nothing else runs
 // meanwhile.
+import { isUtf8 } from 'node:buffer';
 import { SynclineError } from '@syncline/kernel';
 import type { FastifyInstance } from 'fastify';
 import { serverLimits } from '../limits.js';
@@ -27,8 +28,10 @@ const BODY_ERRORS: ReadonlyMap<unknown, string> = new Map([
 export function acceptJsonBodies(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error');
   app.removeAllContentTypeParsers(); // a page from another origin can send text/plain without a preflight request
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
-    const text = String(body);
+  const options = { parseAs: 'buffer' } as const;
+  app.addContentTypeParser<Buffer>('application/json', options, (request, body, done) => {
+    if (!isUtf8(body)) return done(notUtf8());
+    const text = body.toString('utf8');
     if (isTooDeep(text)) done(tooDeep());
     else void parse(request, text, done);
   });
@@ -56,6 +59,11 @@ function isTooDeep(text: string): boolean {
     if (depth > httpBodyDepthMax.value) return true;
   }
   return false;
+}
+
+/** Decoding would replace what is invalid: the text that is stored would not be the text that was sent. */
+function notUtf8(): SynclineError {
+  return new SynclineError('invalid-argument', 'the body is not valid UTF-8');
 }
 
 function tooDeep(): SynclineError {

@@ -37,7 +37,7 @@ async function listen(
     { address: { host: 'test', port: 7402 }, connectionsMax: 10, idleTimeoutMs: 0, ...options },
   );
   const dial = () => network.connect({ host: 'test', port: listener.address.port });
-  return { listener, dial, waiting, sessions: () => sessions };
+  return { listener, dial, waiting, limits, sessions: () => sessions };
 }
 
 /** Writes `count` replies without a request, each when there is room, then ends. */
@@ -323,7 +323,7 @@ test('a session that throws only affects its own connection', () =>
 test('an address that guesses passwords over many connections is disconnected, then blocked', async () => {
   await runInSimulation('guesses', async (world) => {
     const reply = new TextEncoder().encode('-WRONGPASS invalid username-password pair\r\n');
-    const { dial, sessions } = await listen(world, {}, () => createWriter(1, () => reply));
+    const { dial, limits, sessions } = await listen(world, {}, () => createWriter(1, () => reply));
     for (let count = 0; count < 3 * serverLimits.authGuessesPerAddressMax.value; count += 1) {
       const connection = await dial();
       connection.end();
@@ -335,5 +335,7 @@ test('an address that guesses passwords over many connections is disconnected, t
       connection.destroy();
     }
     expect(sessions()).toBe(serverLimits.authGuessesPerAddressMax.value);
+    const reached = limits.reachedLimits().map(({ limit }) => limit);
+    expect(reached, 'not the number of connections').toEqual(['authGuessesPerAddressMax']);
   });
 });

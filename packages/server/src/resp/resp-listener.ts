@@ -65,7 +65,7 @@ class RespClients {
 
   accept(connection: Connection): void {
     if (this.#deps.guesses.isBlocked(connection.remote.host)) {
-      this.#count.refused();
+      this.#count.blocked();
       return void connection.destroy();
     }
     if (this.#connections.add(connection)) void this.#serve(this.#limited(connection));

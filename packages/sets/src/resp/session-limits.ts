@@ -11,68 +11,93 @@ const COMMANDS_PER_LOOK = 16;
 const WEIGHT_SHIFT = 10;
 
 /**
- * The turns of the event loop, and how much time all connections together have used in the current one. A connection
- * that was turned away runs in the next turn, before those whose commands arrive then.
+ * The turns of the event loop, and how much time all connections together have used in the current one. Connections
+ * that were turned away run in the next turns, in the order in which they were turned away. A connection whose next
+ * chunk is already there gets in line behind them: otherwise a few busy ones would run in every turn.
  */
 export class SharedTurn {
   readonly #clock: Clock;
   number = 0;
   #usedMs = 0;
-  #turnedAway = 0;
+  readonly #turnedAway: TurnBudget[] = [];
   #isCounting = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Whether a connection may run commands in this turn. */
-  admits(wasTurnedAway: boolean): boolean {
-    if (!this.#isCounting) {
-      this.#isCounting = true;
-      this.#clock.defer(this.#end);
-    }
-    const isFirst = wasTurnedAway || this.#turnedAway === 0;
-    const isAdmitted = isFirst && this.#usedMs < setsLimits.turnTotalMs.value;
-    if (isAdmitted === wasTurnedAway) this.#turnedAway += isAdmitted ? -1 : 1;
-    return isAdmitted;
-  }
-
-  /** A connection that was turned away has nothing to run any more. */
-  withdraw(): void {
-    this.#turnedAway -= 1;
+  /** Whether a connection may run commands in this turn. If not, its `resume` is called in a later one. */
+  admits(budget: TurnBudget): boolean {
+    this.#count();
+    const isFirst = budget.isNext || this.#turnedAway.length === 0;
+    if (isFirst && this.#hasTime()) return true;
+    this.#turnedAway.push(budget);
+    return false;
   }
 
   spend(ms: number): void {
     this.#usedMs += ms;
   }
 
+  #count(): void {
+    if (this.#isCounting) return;
+    this.#isCounting = true;
+    this.#clock.defer(this.#end);
+  }
+
+  #hasTime(): boolean {
+    return this.#usedMs < setsLimits.turnTotalMs.value;
+  }
+
   readonly #end = (): void => {
     this.#isCounting = false;
     this.number += 1;
     this.#usedMs = 0;
+    const turnedAway = this.#turnedAway;
+    let resumed = 0;
+    for (; resumed < turnedAway.length && this.#hasTime(); resumed += 1)
+      turnedAway[resumed]?.resumeNext();
+    turnedAway.splice(0, resumed);
+    if (turnedAway.length > 0) this.#count();
   };
 }
 
+export interface TurnBudgetDeps {
+  readonly clock: Clock;
+  readonly shared: SharedTurn;
+  /** The connection was turned away, and may run now. */
+  resume(): void;
+}
+
 export class TurnBudget {
-  readonly #clock: Clock;
-  readonly #shared: SharedTurn;
+  readonly #deps: TurnBudgetDeps;
   #turn = -1;
   #commandsLeft = 0;
   #timeLeftMs = 0;
   #untilLook = COMMANDS_PER_LOOK;
   #startedMs = 0;
-  #isTurnedAway = false;
+  #isNext = false;
 
-  constructor(clock: Clock, shared: SharedTurn) {
-    this.#clock = clock;
-    this.#shared = shared;
+  constructor(deps: TurnBudgetDeps) {
+    this.#deps = deps;
   }
 
-  /** False: other connections have used up this turn, and this one is to try again in the next. */
+  /** It was turned away, and all that were turned away before it have run. */
+  get isNext(): boolean {
+    return this.#isNext;
+  }
+
+  resumeNext(): void {
+    this.#isNext = true;
+    this.#deps.resume();
+    this.#isNext = false;
+  }
+
+  /** False: other connections have used up this turn, or are next. This one is resumed when it may run. */
   start(nowMs: number): boolean {
-    this.#isTurnedAway = !this.#shared.admits(this.#isTurnedAway);
-    if (this.#isTurnedAway) return false;
-    const turn = this.#shared.number;
+    const { shared } = this.#deps;
+    if (!shared.admits(this)) return false;
+    const turn = shared.number;
     if (turn !== this.#turn) {
       this.#turn = turn;
       this.#commandsLeft = setsLimits.turnCommandsMax.value;
@@ -90,18 +115,13 @@ export class TurnBudget {
     this.#untilLook -= 1 + (bytes >> WEIGHT_SHIFT);
     if (this.#untilLook > 0 && !hasWalked) return true;
     this.#untilLook = COMMANDS_PER_LOOK;
-    return this.#clock.monotonicMs() - this.#startedMs < this.#timeLeftMs;
+    return this.#deps.clock.monotonicMs() - this.#startedMs < this.#timeLeftMs;
   }
 
   stop(nowMs: number): void {
     const usedMs = nowMs - this.#startedMs;
     this.#timeLeftMs -= usedMs;
-    this.#shared.spend(usedMs);
-  }
-
-  withdraw(): void {
-    if (this.#isTurnedAway) this.#shared.withdraw();
-    this.#isTurnedAway = false;
+    this.#deps.shared.spend(usedMs);
   }
 }
 

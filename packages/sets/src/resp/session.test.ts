@@ -138,6 +138,26 @@ describe('order and chunks', () => {
     expect(order.at(-1), 'nobody waits any more').toBe('a');
   });
 
+  test('S19 a connection whose next chunk is already there runs after those that were turned away', async () => {
+    const { clock, rig } = setUp();
+    const order: string[] = [];
+    rig.commands.set('WORK', ({ args, reply }) => {
+      order.push(args.text(1));
+      clock.now += 6;
+      reply.simple('OK');
+    });
+    const send = async (name: string, times: number): Promise<void> => {
+      const client = rig.connect();
+      for (let chunk = 0; chunk < times; chunk += 1) await client.push(`WORK ${name}\r\n`);
+    };
+    const busy = [send('a', 4), send('b', 4)];
+    const patient = send('patient', 1);
+    for (let turn = 0; turn < 20; turn += 1) await clock.endTurnInSteps(settled);
+    await Promise.all([...busy, patient]);
+    expect(order.slice(0, 3)).toEqual(['a', 'b', 'patient']);
+    expect(order.filter((name) => name === 'b')).toHaveLength(4);
+  });
+
   test('one long walk over sets uses up the share as well', () => {
     const { clock, rig, client } = setUp();
     rig.commands.set('WALK', (context) => {

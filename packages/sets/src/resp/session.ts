@@ -96,7 +96,11 @@ export class Session implements RespSession, TurnMember {
     this.#writer = new ReplyWriter(client, () => this.#room());
     this.#output = new SessionOutput(() => this.#drained());
     this.#context = { args: this.#parser.args, reply: this.#writer, keyspace, client, facts };
-    this.#budget = new TurnBudget(deps.clock, deps.sharedTurn);
+    this.#budget = new TurnBudget({
+      clock: deps.clock,
+      shared: deps.sharedTurn,
+      resume: this.#resume,
+    });
     peer.gone.addEventListener('abort', () => this.leave(), { once: true });
   }
 
@@ -192,10 +196,10 @@ export class Session implements RespSession, TurnMember {
       this.#pause = this.#runCommands(nowMs);
       this.#deps.keyspace.endFetch();
       this.#budget.stop(clock.monotonicMs());
+      if (this.#pause === 'turn' && !this.#isEnding) clock.defer(this.#resume);
     } else {
       this.#pause = 'turn';
     }
-    if (this.#pause === 'turn' && !this.#isEnding) clock.defer(this.#resume);
     this.#settle();
   }
 
@@ -292,12 +296,8 @@ export class Session implements RespSession, TurnMember {
 
   readonly #resume = (): void => {
     this.#pause = undefined;
-    if (this.#isEnding) {
-      this.#budget.withdraw();
-      this.#settle();
-    } else {
-      this.#work();
-    }
+    if (this.#isEnding) this.#settle();
+    else this.#work();
   };
 
   /** Everything was read: the caller of `push` may continue, and at the end of the input this is the end. */

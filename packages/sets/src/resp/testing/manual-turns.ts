@@ -32,4 +32,14 @@ export class ManualTurns implements Clock {
     this.#deferred = [];
     for (const callback of deferred) callback();
   }
+
+  /** The same, but promises settle between two callbacks, as in Node. */
+  async endTurnInSteps(settled: () => Promise<void>): Promise<void> {
+    const deferred = this.#deferred;
+    this.#deferred = [];
+    for (const callback of deferred) {
+      callback();
+      await settled();
+    }
+  }
 }

@@ -134,6 +134,7 @@ const longFiles = [
   'e2e/jobs-killed.int.test.ts',
   'e2e/jobs-unread-answers.int.test.ts',
   'e2e/packages-installed.int.test.ts',
+  'e2e/sets-killed.int.test.ts',
   'packages/jobs/src/firestore/firestore-conformance.int.test.ts',
   'packages/jobs/src/postgres/postgres-conformance.int.test.ts',
   'packages/server/src/slices/jobs/remote-conformance.int.test.ts',
@@ -154,9 +155,8 @@ class LongFilesFirst extends BaseSequencer {
 
 /** They load or starve a server and watch how long others wait. */
 const aloneFiles = [
-  'e2e/fair-{hostile-clients,redis-lost,service-killed}.int.test.ts',
-  'e2e/jobs-{full-disk,hostile-clients,network,tasks}.int.test.ts',
-  'e2e/sets-{full-disk,hostile-clients,large-commands,loop-holds,memory}.int.test.ts',
+  'e2e/{fair,jobs,sets}-hostile-clients.int.test.ts',
+  'e2e/sets-loop-holds.int.test.ts',
 ];
 
 export default defineConfig({

@@ -20,11 +20,11 @@ import { SetsWriter } from './sets-writer.js';
 
 const KILLS = inject('setsKills');
 const WRITERS = 3;
-const LIFE_MS_MAX = 250;
+const LIFE_MS_MAX = 120;
 const MS_PER_KILL = 30_000;
 const WAIT = { timeout: 60_000, interval: 2 };
 /** So that a checkpoint takes some time. */
-const FILLER = 15_000;
+const FILLER = 8_000;
 const SAVE_INTERVAL_MS = 10;
 /** Kills between two lines that report progress. */
 const PROGRESS_KILLS = 10;

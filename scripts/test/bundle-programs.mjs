@@ -38,11 +38,11 @@ export async function bundlePrograms() {
     banner: {
       js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",
     },
-    plugins: [startSyncline, originalUrls],
+    plugins: [startSyncline, originalUrls, namedExports],
     metafile: true,
     logLevel: 'warning',
   });
-  const files = Object.keys(metafile.inputs).filter((path) => !path.startsWith('start:'));
+  const files = Object.keys(metafile.inputs).filter((path) => !/^(start|named):/.test(path));
   const inputs = [import.meta.filename, children, ...files.map((path) => resolve(root, path))];
   await writeFile(inputsPath, JSON.stringify(inputs));
 }
@@ -88,6 +88,27 @@ const originalUrls = {
       if (!source.includes('import.meta.url')) return undefined;
       const url = JSON.stringify(pathToFileURL(path).href);
       return { contents: `const originalUrl = ${url};\n${source}`, loader: 'js' };
+    });
+  },
+};
+
+/**
+ * `await import()` of a CommonJS package has named exports in Node, but only a default one in a bundle.
+ *
+ * @type {import('esbuild').Plugin}
+ */
+const namedExports = {
+  name: 'named-exports',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^[@\w]/ }, ({ path, kind, importer, resolveDir }) => {
+      if (kind !== 'dynamic-import' || !importer.startsWith(join(root, 'packages/')))
+        return undefined;
+      if (/^(node:|@syncline\/)/.test(path) || external.includes(path)) return undefined;
+      return { path, namespace: 'named', pluginData: resolveDir };
+    });
+    onLoad({ filter: /.*/, namespace: 'named' }, async ({ path, pluginData: resolveDir }) => {
+      const names = Object.keys(await import(path)).filter((name) => /^\w+$/.test(name));
+      return { contents: `export { ${names.join(', ')} } from '${path}';`, resolveDir };
     });
   },
 };

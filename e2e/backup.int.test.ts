@@ -2,10 +2,11 @@
 import { cp } from 'node:fs/promises';
 import { createFairTracker, type FairTracker } from '@syncline/fair';
 import { grpcRemote } from '@syncline/fair/grpc';
-import { makeTempDirectory, startCluster } from '@syncline/testkit';
+import { makeTempDirectory } from '@syncline/testkit';
 import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
 import { CliProcess } from './cli-process.js';
+import { startCluster } from './cluster.js';
 
 const MEMBERS = 500;
 const ANY_PORTS = ['http', 'grpc', 'resp', 'mesh'].flatMap((name) => [`--${name}-port`, '0']);

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeTempDirectory } from '@syncline/testkit';
 import { expect, test } from 'vitest';
-import { CliProcess, runCli } from './cli-process.js';
+import { CliProcess, COMMAND, runCli } from './cli-process.js';
 
 test('an unknown flag exits 2 and suggests the nearest one', async () => {
   const unknown = await runCli(['serve', '--no-such-flag']);
@@ -21,7 +21,7 @@ test('the version does not wait for the server to be loaded', async () => {
   const file = join(directory.path, 'list-modules.cjs');
   await writeFile(file, 'process.on("exit", () => console.error(Object.keys(require.cache)));');
   const environment = { NODE_OPTIONS: `--require=${file}` };
-  const { stderr } = await runCli(['--version'], { environment });
+  const { stderr } = await runCli(['--version'], { command: COMMAND, environment });
   expect(stderr).toContain('commander');
   expect(stderr).not.toMatch(/fastify|grpc|prom-client/);
 });

@@ -7,8 +7,9 @@ import { gzipSync } from 'node:zlib';
 import { JobStatus, type JobStore } from '@syncline/jobs';
 import { createRemoteJobStore } from '@syncline/jobs/grpc';
 import { serverLimits } from '@syncline/server';
-import { type Cluster, startCluster } from '@syncline/testkit';
+import type { Cluster } from '@syncline/testkit';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { startCluster } from './cluster.js';
 import { DashboardBrowser, printFigures } from './dashboard-browser.js';
 
 declare module 'vitest' {

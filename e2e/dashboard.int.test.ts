@@ -10,10 +10,11 @@ import {
   start,
   transactionSink,
 } from '@syncline/streams';
-import { type Cluster, makeTempDirectory, startCluster } from '@syncline/testkit';
+import { type Cluster, makeTempDirectory } from '@syncline/testkit';
 import axe from 'axe-core';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startCluster } from './cluster.js';
 import { DashboardBrowser } from './dashboard-browser.js';
 import { DashboardTraffic, HOSTILE } from './dashboard-traffic.js';
 

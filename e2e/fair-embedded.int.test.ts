@@ -1,8 +1,9 @@
 // The embedded store of a server: its state survives kill -9, decayed by the time in between, and a full disk
 // only stops the writing.
-import { mountSmallDisk, startCluster } from '@syncline/testkit';
+import { mountSmallDisk } from '@syncline/testkit';
 import { expect, test, vi } from 'vitest';
 import { CliProcess } from './cli-process.js';
+import { startCluster } from './cluster.js';
 import { type FairFleet, startFleet, WAIT } from './fair-fleet.js';
 
 /** The sets keep 8 MiB of it back, and a store that was full wants more than 4 MiB free before it writes again. */

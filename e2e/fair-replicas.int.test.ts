@@ -1,7 +1,8 @@
 // Two servers over one Redis: clients of both see one state, and those of a killed server continue with the
 // other. FAIR_FIGURES=1 prints what was measured.
-import { type ClusterNode, startCluster, startFaultProxy, startRedis } from '@syncline/testkit';
+import { type ClusterNode, startFaultProxy, startRedis } from '@syncline/testkit';
 import { expect, test, vi } from 'vitest';
+import { startCluster } from './cluster.js';
 import { COUNTING_OPTIONS, FailureReports } from './fair-failure-reports.js';
 import { FairFleet, lastConnectedMs, startFleet, tell, WAIT } from './fair-fleet.js';
 

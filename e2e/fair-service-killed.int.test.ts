@@ -3,8 +3,9 @@
 // FAIR_INSTANCES (3), FAIR_OUTAGE_MS (0: until the outage gain is on) and FAIR_KILLS (2) make it larger;
 // FAIR_FIGURES=1 prints what was measured.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ClusterNode, startCluster } from '@syncline/testkit';
+import type { ClusterNode } from '@syncline/testkit';
 import { expect, test, vi } from 'vitest';
+import { startCluster } from './cluster.js';
 import { COUNTING_OPTIONS, FailureReports } from './fair-failure-reports.js';
 import {
   largestViews,

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import type { JobStore, State } from '@syncline/jobs';
 import { createRemoteJobStore } from '@syncline/jobs/grpc';
 import { createSystemRandom, SynclineError } from '@syncline/kernel';
-import { type Cluster, type ClusterNode, startCluster } from '@syncline/testkit';
+import type { Cluster, ClusterNode } from '@syncline/testkit';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { startCluster } from './cluster.js';
 import { JobsTask } from './jobs-task.js';
 
 const WAIT = { timeout: 60_000, interval: 5 };

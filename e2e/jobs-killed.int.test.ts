@@ -6,8 +6,8 @@
 // cursors reset, since the store cannot know that nothing was lost. JOBS_FIGURES=1 prints what was measured.
 import { createRemoteJobStore } from '@syncline/jobs/grpc';
 import type { Durability } from '@syncline/kernel';
-import { startCluster } from '@syncline/testkit';
 import { expect, inject, test } from 'vitest';
+import { startCluster } from './cluster.js';
 import { tell } from './jobs-figures.js';
 import { startKillLoad } from './jobs-kill-load.js';
 

@@ -3,8 +3,9 @@
 import { createJobManager, type JobEvent, type JobManager, type JobStore } from '@syncline/jobs';
 import { createRemoteJobStore } from '@syncline/jobs/grpc';
 import { formatAddress, SynclineError } from '@syncline/kernel';
-import { type Cluster, type FaultProxy, startCluster, startFaultProxy } from '@syncline/testkit';
+import { type Cluster, type FaultProxy, startFaultProxy } from '@syncline/testkit';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { startCluster } from './cluster.js';
 import { tell } from './jobs-figures.js';
 import { JobsTask } from './jobs-task.js';
 

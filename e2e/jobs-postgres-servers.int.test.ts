@@ -5,8 +5,9 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { createJobManager, type JobManager } from '@syncline/jobs';
 import { createRemoteJobStore } from '@syncline/jobs/grpc';
 import { CommittedLog, checkCommitted, checkTrace } from '@syncline/jobs/testing';
-import { type ClusterNode, startCluster, startPostgres } from '@syncline/testkit';
+import { type ClusterNode, startPostgres } from '@syncline/testkit';
 import { expect, test } from 'vitest';
+import { startCluster } from './cluster.js';
 import { JobsFollower } from './jobs-follower.js';
 
 const NUM_TASKS = 4;

@@ -9,8 +9,9 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { createJobManager } from '@syncline/jobs';
 import { createRemoteJobStore } from '@syncline/jobs/grpc';
-import { makeTempDirectory, startCluster } from '@syncline/testkit';
+import { makeTempDirectory } from '@syncline/testkit';
 import { expect, test } from 'vitest';
+import { startCluster } from './cluster.js';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** Debian's own Python, which has gRPC as a package. */

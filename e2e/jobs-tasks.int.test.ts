@@ -2,8 +2,9 @@
 import { fileURLToPath } from 'node:url';
 import type { JobEvent, JobStore } from '@syncline/jobs';
 import { createRemoteJobStore } from '@syncline/jobs/grpc';
-import { type ChildProgram, type Cluster, startChild, startCluster } from '@syncline/testkit';
+import { type ChildProgram, type Cluster, startChild } from '@syncline/testkit';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startCluster } from './cluster.js';
 import { tell } from './jobs-figures.js';
 import { JobsTask } from './jobs-task.js';
 

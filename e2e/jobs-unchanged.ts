@@ -1,8 +1,9 @@
 // A server with one job, for tests of refused requests: whatever they were, nothing has changed.
 import type { JobStore } from '@syncline/jobs';
 import { createRemoteJobStore } from '@syncline/jobs/grpc';
-import { type Cluster, startCluster } from '@syncline/testkit';
+import type { Cluster } from '@syncline/testkit';
 import { expect } from 'vitest';
+import { startCluster } from './cluster.js';
 import { JobsTask } from './jobs-task.js';
 
 /** It has 4 tasks, the second of which has written one state. */

@@ -189,25 +189,25 @@ describe('a TypeScript project', () => {
       .join('\n');
 
   test.each([
-    ['nodenext', doors],
+    ['nodenext', false],
     // Types that Firestore depends on (google-auth-library) do not compile with node16.
-    ['node16', doors.filter((door) => !door.endsWith('/firestore'))],
+    ['node16', true],
   ] as const)(
-    'compiles strictly with module %s, types of all packages included',
-    async (module, list) => {
+    'compiles strictly with module %s, skipping the types of libraries: %s',
+    async (module, skipLibCheck) => {
       const compilerOptions = {
         module,
         target: 'es2022',
         types: ['node'],
         strict: true,
-        skipLibCheck: false,
+        skipLibCheck,
         outDir: 'out',
         rootDir: '.',
       };
       const path = await writeProject(module, {
         'package.json': '{ "type": "module" }',
         'tsconfig.json': JSON.stringify({ compilerOptions, files: ['program.ts'] }),
-        'program.ts': `${importAll(list)}\n${typed}`,
+        'program.ts': `${importAll(doors)}\n${typed}`,
       });
       const tsc = join(everything, 'node_modules/typescript/bin/tsc');
       const build = await runNode(tsc, '-p', path);

@@ -2,9 +2,11 @@
 // answer: the state of the sets can no longer be trusted.
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makeTempDirectory, startCluster } from '@syncline/testkit';
+import { makeTempDirectory } from '@syncline/testkit';
 import { Redis } from 'ioredis';
 import { expect, test, vi } from 'vitest';
+import { COMMAND } from './cli-process.js';
+import { startCluster } from './cluster.js';
 import { SetsRawClient } from './sets-raw-client.js';
 
 const WAIT = { timeout: 60_000, interval: 10 };
@@ -32,6 +34,7 @@ test('an assertion that fails in a long command after its client has left stops 
   await writeFile(planted, plantedAssertion(signal));
   await using cluster = await startCluster({
     nodes: 1,
+    program: COMMAND, // its modules can be patched
     env: { NODE_OPTIONS: `--import=${planted}` },
   });
   const node = cluster.node(1);

@@ -13,9 +13,10 @@ import {
 import { createTcpNetwork } from '@syncline/kernel/node';
 import { createMesh, type Mesh, type MeshOptions } from '@syncline/mesh';
 import { encodeMeshOperations, encodeSetsChange } from '@syncline/protocol/operations';
-import { type Cluster, type ClusterNode, startCluster } from '@syncline/testkit';
+import type { Cluster, ClusterNode } from '@syncline/testkit';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { startCluster } from './cluster.js';
 import { digestOf } from './sets-cluster.js';
 
 const SECRET = 'a-secret-of-the-cluster-in-32-bytes';

@@ -1,11 +1,7 @@
 // Three real nodes, each pair connected through proxies that can cut, delay and slow down the link.
-import {
-  type ClusterNode,
-  type FaultProxy,
-  startCluster,
-  startFaultProxy,
-} from '@syncline/testkit';
+import { type ClusterNode, type FaultProxy, startFaultProxy } from '@syncline/testkit';
 import { Redis } from 'ioredis';
+import { startCluster } from './cluster.js';
 
 export interface MeshedCluster extends AsyncDisposable {
   readonly nodes: readonly ClusterNode[];

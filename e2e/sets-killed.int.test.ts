@@ -2,15 +2,16 @@
 // shown is there, every other command has happened completely or not at all, and no dot ever names two elements.
 //
 // Some kills interrupt a checkpoint, some a start. A copy of the files is read by an independent reader, and the
-// server must load the same sets. SETS_KILLS (3) says how often, for each class. SETS_FIGURES=1 prints figures.
+// server must load the same sets. SETS_KILLS (10) says how often, for each class. SETS_FIGURES=1 prints figures.
 import { readdirSync } from 'node:fs';
 import { connect as connectTcp } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createSystemRandom, randomBelow } from '@syncline/kernel';
-import { type ClusterNode, startCluster } from '@syncline/testkit';
+import type { ClusterNode } from '@syncline/testkit';
 import { Redis } from 'ioredis';
 import { expect, inject, test, vi } from 'vitest';
+import { startCluster } from './cluster.js';
 import { tell } from './sets-figures.js';
 import { POPPED_SET, SetsPopper } from './sets-popper.js';
 import { copyLeftSets, type LeftSets } from './sets-stored.js';
@@ -19,11 +20,11 @@ import { SetsWriter } from './sets-writer.js';
 
 const KILLS = inject('setsKills');
 const WRITERS = 3;
-const LIFE_MS_MAX = 500;
+const LIFE_MS_MAX = 120;
 const MS_PER_KILL = 30_000;
 const WAIT = { timeout: 60_000, interval: 2 };
 /** So that a checkpoint takes some time. */
-const FILLER = 15_000;
+const FILLER = 8_000;
 const SAVE_INTERVAL_MS = 10;
 /** Kills between two lines that report progress. */
 const PROGRESS_KILLS = 10;

@@ -5,13 +5,9 @@
 // generous, since the machine may be busy: the goal is a p99 of 100 ms.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import {
-  type Cluster,
-  makeTempDirectory,
-  startCluster,
-  type TempDirectory,
-} from '@syncline/testkit';
+import { type Cluster, makeTempDirectory, type TempDirectory } from '@syncline/testkit';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { startCluster } from './cluster.js';
 import { LoopWatch } from './loop-watch.js';
 import { tell } from './sets-figures.js';
 import { residentMebibytes } from './sets-good-client.js';

@@ -7,11 +7,11 @@ import {
   type Cluster,
   type ClusterNode,
   makeTempDirectory,
-  startCluster,
   type TempDirectory,
 } from '@syncline/testkit';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { startCluster } from './cluster.js';
 import { LoopWatch } from './loop-watch.js';
 
 const HELD_MS_MAX = 500;

@@ -1,6 +1,7 @@
 // What tests with real clients run against: our server, and Redis itself. Running the same test on both shows that it
 // relies on what every Redis does, and not on what ours happens to do.
-import { type ClusterNode, startCluster, startRedis } from '@syncline/testkit';
+import { type ClusterNode, startRedis } from '@syncline/testkit';
+import { startCluster } from './cluster.js';
 
 export interface SetsTarget extends AsyncDisposable {
   readonly port: number;

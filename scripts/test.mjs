@@ -15,8 +15,8 @@ const args = process.argv.slice(2);
 let counts = { passed: 0, failed: 1, skipped: 0 };
 process.on('exit', () => writeSync(process.stdout.fd, `${formatCounts(counts)}\n`));
 
-await bootstrap('.');
-await orExplain(ensureServices);
+// Debian packages are mostly waited for, so they are installed beside the rest.
+await Promise.all([bootstrap('.'), orExplain(ensureServices)]);
 const failedChecks = args.length === 0 ? await runStaticChecks() : 0;
 if (failedChecks > 0) {
   const what = failedChecks === 1 ? 'A check' : `${failedChecks} checks`;

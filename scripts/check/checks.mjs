@@ -9,7 +9,7 @@ import { runCheck } from './run-check.mjs';
  * @property {string} name
  * @property {string} program A program of node_modules, as the path of its script.
  * @property {readonly string[]} args
- * @property {boolean} [needsTypes] It reads types, so it has nothing to say while they are wrong.
+ * @property {boolean} [needsBuild] It reads types or runs the build, so it has nothing to say while types are wrong.
  */
 
 /** @type {readonly Check[]} */
@@ -22,18 +22,33 @@ export const checks = [
     name: 'rules',
     program: 'vitest/vitest.mjs',
     args: ['run', '--project', 'unit', '--reporter', 'dot', 'scripts/'],
+    needsBuild: true,
   },
-  { name: 'lint', program: 'oxlint/bin/oxlint', args: [], needsTypes: true },
+  { name: 'lint', program: 'oxlint/bin/oxlint', args: [], needsBuild: true },
 ];
 
 /**
- * Runs all of them, a few at a time, and reports each on standard error as it ends.
+ * Runs all of them, a few at a time, and reports each on standard error as it ends. What needs the build waits for it,
+ * unless `types` is not wanted: then the build is there.
  *
  * @param {readonly Check[]} wanted
  * @returns {Promise<number>} How many did not pass.
  */
 export async function runChecks(wanted) {
-  const waiting = wanted.filter((check) => check.needsTypes !== true);
+  const isBuilding = wanted.some(({ name }) => name === 'types');
+  const later = wanted.filter(({ needsBuild }) => isBuilding && needsBuild === true);
+  const failed = await runTogether(wanted.filter((check) => !later.includes(check)));
+  if (!failed.has('types')) return failed.size + (await runTogether(later)).size;
+  for (const { name } of later) say(`not run ${name}: it needs the types to be right`);
+  return failed.size + later.length;
+}
+
+/**
+ * @param {readonly Check[]} wanted
+ * @returns {Promise<Set<string>>} The names of those that did not pass.
+ */
+async function runTogether(wanted) {
+  const waiting = [...wanted];
   /** @type {Set<string>} */
   const failed = new Set();
   const worker = async () => {
@@ -42,11 +57,5 @@ export async function runChecks(wanted) {
     }
   };
   await Promise.all(Array.from({ length: Math.min(availableParallelism(), 4) }, worker));
-
-  for (const check of wanted.filter(({ needsTypes }) => needsTypes === true)) {
-    const canRun = !failed.has('types');
-    if (!canRun) say(`not run ${check.name}: it needs the types to be right`);
-    if (!canRun || !(await runCheck(check))) failed.add(check.name);
-  }
-  return failed.size;
+  return failed;
 }

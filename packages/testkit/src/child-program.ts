@@ -1,10 +1,10 @@
-// Runs one of the compiled programs in children/ as a separate process, to be killed or queried.
+// Runs one of the bundled programs in children/ as a separate process, to be killed or queried.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-/** From src/ (tests read sources) and from dist/ alike. */
-const CHILDREN = new URL('../dist/children/', import.meta.url);
+/** Bundled by scripts/test/bundle-programs.mjs. From src/ and from dist/ alike. */
+const CHILDREN = new URL('../../../.cache/programs/', import.meta.url);
 
 export interface ChildProgram extends AsyncDisposable {
   readonly pid: number;

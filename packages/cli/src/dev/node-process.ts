@@ -5,13 +5,10 @@
 // both SIGINT and our SIGTERM would treat the second one as a forced exit.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import type { ListeningAddress } from '@syncline/server';
 import { cliLimits } from '../limits.js';
 import type { DevNode } from './dev-plan.js';
 import { LineSplitter } from './line-splitter.js';
-
-const COMMAND = fileURLToPath(new URL('../../bin/syncline.js', import.meta.url));
 
 export interface NodeEnd {
   readonly code: number | null;
@@ -39,7 +36,8 @@ export class NodeProcess {
   constructor(deps: NodeProcessDeps, { nodeId, args }: DevNode) {
     this.nodeId = nodeId;
     this.command = ['npx', 'syncline', ...args].map(quoted).join(' ');
-    this.#child = spawn(process.execPath, [COMMAND, ...args], {
+    const [, ownCommand = ''] = process.argv;
+    this.#child = spawn(process.execPath, [ownCommand, ...args], {
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       env: { ...deps.environment },
       detached: true,

@@ -6,7 +6,6 @@ import type { CliWorld } from '../cli-world.js';
 import { paintFor } from '../paint.js';
 import { readVersion } from '../version.js';
 import { type StatusHintSources, statusHint } from './status-hint.js';
-import { renderWelcome } from './welcome.js';
 
 export class Announcer {
   readonly #world: CliWorld;
@@ -29,7 +28,7 @@ export class Announcer {
     this.#world.stdout.write(`${JSON.stringify({ listener, host, port })}\n`);
   };
 
-  ready(): void {
+  async ready(): Promise<void> {
     const { stdout, environment } = this.#world;
     if (stdout.isTTY !== true) return;
     const { nodeId, memory, dataDir, credentials } = this.#config;
@@ -43,6 +42,7 @@ export class Announcer {
       listeners: this.#listeners,
       hint: http && statusHint(http, this.#hintSources),
     };
+    const { renderWelcome } = await import('./welcome.js'); // tables of character widths
     stdout.write(renderWelcome(facts, paintFor(stdout, environment)));
   }
 }

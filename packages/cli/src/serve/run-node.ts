@@ -31,7 +31,7 @@ export async function runNode(world: CliWorld, options: NodeOptions): Promise<vo
   const server = await startServer(deps, config, slices).catch((thrown: unknown) => {
     throw explainStartFailure(thrown, config);
   });
-  announcer.ready();
+  await announcer.ready();
   world.reportStarted();
   const requested = stopRequest.then(({ event }) => {
     sayStopping(world, config.shutdown.graceMs);

@@ -249,8 +249,7 @@ describe('planted bugs', () => {
       edit: {
         file: sink,
         find: 'return await this.#target.transaction(work, signal);',
-        replace:
-          "return await this.#target.transaction(work, signal).catch(() => 'committed' as never);",
+        replace: "return await this.#target.transaction(work, signal).catch(() => 'committed');",
       },
       run: expireTransactions,
     },

@@ -279,8 +279,8 @@ export const FAULT_BUGS = {
   'T15 a process that lost its store to another one commits': [
     {
       file: 'run/recovery',
-      find: "throw new SynclineError( 'fenced',",
-      replace: "new SynclineError( 'fenced',",
+      find: "throw new SynclineError('fenced',",
+      replace: "new SynclineError('fenced',",
     },
   ],
   'T24 clock timers follow a clock that goes back': [

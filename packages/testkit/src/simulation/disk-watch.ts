@@ -72,6 +72,7 @@ class CrashPlan extends OuterPlan {
   readonly #node: SimNode;
   readonly #random: SeededRandom;
   readonly #end: AbortSignal;
+  #hasFailed = false;
 
   constructor(node: SimNode, random: SeededRandom, end: AbortSignal) {
     super(node.disk.plan);
@@ -80,12 +81,20 @@ class CrashPlan extends OuterPlan {
     this.#end = end;
   }
 
+  override verdict(operation: DiskOperation): Verdict {
+    const verdict = super.verdict(operation);
+    this.#hasFailed = verdict === 'failed';
+    return verdict;
+  }
+
   override done(operation: DiskOperation): void {
     super.done(operation);
     const { kind } = operation;
     if (this.#end.aborted || !(kind.endsWith('-write') || CRASH_POINTS.has(kind))) return;
     if (this.#random.float() >= CRASH_PROBABILITY) return;
-    if (this.#random.float() < POWER_PROBABILITY) this.#node.losePower();
+    const losesPower = this.#random.float() < POWER_PROBABILITY;
+    // After a failed sync the disk may drop data even if only the process ends, and nobody learns of the failure.
+    if (losesPower || this.#hasFailed) this.#node.losePower();
     else this.#node.kill();
   }
 }

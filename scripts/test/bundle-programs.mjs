@@ -106,9 +106,11 @@ const namedExports = {
       if (/^(node:|@syncline\/)/.test(path) || external.includes(path)) return undefined;
       return { path, namespace: 'named', pluginData: resolveDir };
     });
-    onLoad({ filter: /.*/, namespace: 'named' }, async ({ path, pluginData: resolveDir }) => {
-      const names = Object.keys(await import(path)).filter((name) => /^\w+$/.test(name));
-      return { contents: `export { ${names.join(', ')} } from '${path}';`, resolveDir };
+    onLoad({ filter: /.*/, namespace: 'named' }, async ({ path, pluginData }) => {
+      const exported = /** @type {object} */ (await import(path));
+      const names = Object.keys(exported).filter((name) => /^\w+$/.test(name));
+      const contents = `export { ${names.join(', ')} } from '${path}';`;
+      return { contents, resolveDir: String(pluginData) };
     });
   },
 };

@@ -246,6 +246,7 @@ test('M31 waits between dials grow up to 10 s, with full jitter', async () => {
       { nodeId: 2, address: 'n2:7403', silentMs: undefined },
     ]);
     expect(node.states[2]).toBe('down');
+    expect(node.lines.filter((line) => line.startsWith('peer dial failed'))).toHaveLength(1); // the first one
     expect(node.lines.filter((line) => line.startsWith('cannot connect to peer'))).toHaveLength(1);
   });
 });

@@ -69,6 +69,8 @@ export class Peer {
   /** Whether it is to be dialled at all. */
   #isOpen = false;
   #attempt = 0;
+  /** Dials in a row without a connection. */
+  #failedDials = 0;
   #redial: Timer | undefined;
   #dialling: AbortController | undefined;
 
@@ -145,6 +147,7 @@ export class Peer {
       metrics.add('syncline_mesh_reconnects_total');
     }
     this.#wasUp = true;
+    this.#failedDials = 0;
     this.#upMs = clock.monotonicMs();
     this.#setState('connected');
     this.#contacted();
@@ -181,13 +184,14 @@ export class Peer {
   #lose(why: string): void {
     const { clock, logger } = this.#deps;
     this.#isTwin = false;
-    if (this.#state === 'connected') {
-      logger.info('peer disconnected', { peer: this.nodeId, reason: why });
-      const livedMs = clock.monotonicMs() - this.#upMs;
-      if (livedMs >= meshLimits.reconnectBackoffMsMax.value) this.#attempt = 0;
-      this.#lastError = why;
+    if (this.#state !== 'connected') {
+      this.#failed(why);
+      return;
     }
-    this.#failed(why);
+    logger.info('peer disconnected', { peer: this.nodeId, reason: why });
+    const livedMs = clock.monotonicMs() - this.#upMs;
+    if (livedMs >= meshLimits.reconnectBackoffMsMax.value) this.#attempt = 0;
+    this.#goDown(why);
   }
 
   /** Both sides have dialled, and the peer has chosen the other connection, which is about to come up here. */
@@ -229,13 +233,21 @@ export class Peer {
     }
   }
 
-  /** There is no connection now. */
+  /** A dial or a handshake has failed. */
   #failed(why: string): void {
-    const { nodeId, address } = this;
-    // Repeated failures are not logged.
-    if (why !== this.#lastError) {
-      this.#deps.logger.warn('cannot connect to peer', { peer: nodeId, address, reason: why });
-    }
+    const { logger } = this.#deps;
+    const fields = { peer: this.nodeId, address: this.address, reason: why };
+    this.#failedDials += 1;
+    // The first dial fails for every node that starts before its peers or stops after them. Repeated failures are
+    // not logged.
+    if (this.#failedDials === 1 || !this.#isOpen) logger.debug('peer dial failed', fields);
+    else if (this.#failedDials === 2 || why !== this.#lastError)
+      logger.warn('cannot connect to peer', fields);
+    this.#goDown(why);
+  }
+
+  /** There is no connection now. */
+  #goDown(why: string): void {
     this.#lastError = why;
     this.#setState('down');
     this.#retryLater();

@@ -48,6 +48,9 @@ const backoff = {
   maxMs: meshLimits.reconnectBackoffMsMax.value,
 } as const;
 
+/** Nodes that start or stop together are unreachable for a moment, which is no reason to warn. */
+const WARN_AFTER_MS = 5_000;
+
 export class Peer {
   readonly nodeId: number;
   readonly address: string;
@@ -69,8 +72,10 @@ export class Peer {
   /** Whether it is to be dialled at all. */
   #isOpen = false;
   #attempt = 0;
-  /** Dials in a row without a connection. */
-  #failedDials = 0;
+  /** Since when there is no connection. */
+  #downMs = 0;
+  /** The failure that was logged as a warning since the last connection. */
+  #warned: string | undefined;
   #redial: Timer | undefined;
   #dialling: AbortController | undefined;
 
@@ -113,6 +118,7 @@ export class Peer {
 
   open(): void {
     this.#isOpen = true;
+    this.#downMs = this.#deps.clock.monotonicMs();
     const { nodeId, ownNodeId } = this.#options;
     // The lower id gets a head start, so that mostly there is only one connection.
     this.#dialAfter(ownNodeId < nodeId ? 0 : meshLimits.reconnectBackoffMs.value);
@@ -147,7 +153,7 @@ export class Peer {
       metrics.add('syncline_mesh_reconnects_total');
     }
     this.#wasUp = true;
-    this.#failedDials = 0;
+    this.#warned = undefined;
     this.#upMs = clock.monotonicMs();
     this.#setState('connected');
     this.#contacted();
@@ -189,7 +195,8 @@ export class Peer {
       return;
     }
     logger.info('peer disconnected', { peer: this.nodeId, reason: why });
-    const livedMs = clock.monotonicMs() - this.#upMs;
+    this.#downMs = clock.monotonicMs();
+    const livedMs = this.#downMs - this.#upMs;
     if (livedMs >= meshLimits.reconnectBackoffMsMax.value) this.#attempt = 0;
     this.#goDown(why);
   }
@@ -235,14 +242,14 @@ export class Peer {
 
   /** A dial or a handshake has failed. */
   #failed(why: string): void {
-    const { logger } = this.#deps;
+    const { logger, clock } = this.#deps;
+    const isLong = this.#isOpen && clock.monotonicMs() - this.#downMs >= WARN_AFTER_MS;
     const fields = { peer: this.nodeId, address: this.address, reason: why };
-    this.#failedDials += 1;
-    // The first dial fails for every node that starts before its peers or stops after them. Repeated failures are
-    // not logged.
-    if (this.#failedDials === 1 || !this.#isOpen) logger.debug('peer dial failed', fields);
-    else if (this.#failedDials === 2 || why !== this.#lastError)
-      logger.warn('cannot connect to peer', fields);
+    if (!isLong) logger.debug('peer dial failed', fields);
+    else if (why !== this.#warned) {
+      logger.warn('cannot connect to peer', fields); // repeats are not logged
+      this.#warned = why;
+    }
     this.#goDown(why);
   }
 

@@ -55,7 +55,8 @@ test('Ctrl-C in the middle of an act ends nodes and workers, and leaves no file'
     return step === undefined ? undefined : (step as { readonly url?: string }).url;
   });
   demo.pressControlC();
-  expect(await demo.end()).toEqual({ code: 0, signal: undefined });
+  expect(await demo.end()).toEqual({ code: 130, signal: undefined });
+  expect(demo.stderr).toBe('Stopped.\n');
   expect(await readdir(directory.path)).toEqual([]);
   await expect(fetch(url)).rejects.toThrow();
 });

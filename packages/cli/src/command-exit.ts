@@ -1,4 +1,5 @@
-// Thrown to exit with the exit code of a command that was run for the user, without a message of our own.
+// Thrown to exit with this code and without a message: the code of a command that was run for the user, or 130 after
+// Ctrl-C.
 export class CommandExit extends Error {
   override readonly name = 'CommandExit';
   readonly exitCode: number;

@@ -7,9 +7,14 @@ import { WrongUsage } from './wrong-usage.js';
 
 export async function runCli(world: CliWorld, args: readonly string[]): Promise<number> {
   const [first, ...others] = args;
-  const parsed = first === 'help' ? [...others, '--help'] : args;
+  const program = createProgram(world);
   try {
-    await createProgram(world).parseAsync(parsed, { from: 'user' });
+    const wanted = first === 'help' ? [...others, '--help'] : args;
+    const [name = ''] = wanted;
+    // For an unknown command, --help would show the general help, as if nothing were wrong.
+    const isUnknown =
+      /^[^-]/.test(name) && program.commands.every((known) => known.name() !== name);
+    await program.parseAsync(isUnknown ? [name] : wanted, { from: 'user' });
     return 0;
   } catch (thrown) {
     // Commander throws for help and version, too; without a command, it shows the help and fails.

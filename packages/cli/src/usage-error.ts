@@ -5,13 +5,17 @@ import { SETTING_LIST } from '@syncline/server/config';
 import type { Command } from 'commander';
 import type { WrongUsage } from './wrong-usage.js';
 
+/** The other three kinds of state have a command, so people look for this one. */
+const SETS_HINT = ' To use sets, connect a Redis client, for example: redis-cli -p 7402.';
+
 export function usageError({ command, error }: WrongUsage): SynclineError {
   const text = error.message.replace(/^error: /, '').replace(/\.?(\s*\n.*)?$/s, '');
   const given = /'([^'\s]+)/.exec(text)?.[1] ?? '';
   const isOption = error.code === 'commander.unknownOption';
   const hint =
     (isOption ? (separatorHint(command) ?? settingHint(given)) : undefined) ??
-    suggest(given, knownNames(command, error.code));
+    suggest(given, knownNames(command, error.code), isOption ? 'Options' : 'Commands') +
+      (command.parent === null && given === 'sets' ? SETS_HINT : '');
   const message = `${text.replaceAll("'", '"')}.${hint} See "${pathOf(command)} --help".`;
   return new SynclineError('invalid-argument', message, { cause: error });
 }
@@ -35,10 +39,10 @@ function settingHint(flag: string): string | undefined {
   return ` This setting has no flag; use ${ways.join('; or ')}.`;
 }
 
-function suggest(given: string, known: readonly string[]): string {
+function suggest(given: string, known: readonly string[], noun: string): string {
   if (known.length === 0) return '';
   const near = nearestName(given, known);
-  return near === undefined ? ` Known names: ${known.join(', ')}.` : ` Did you mean "${near}"?`;
+  return near === undefined ? ` ${noun}: ${known.join(', ')}.` : ` Did you mean "${near}"?`;
 }
 
 function knownNames(command: Command, code: string): readonly string[] {

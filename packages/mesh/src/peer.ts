@@ -48,6 +48,9 @@ const backoff = {
   maxMs: meshLimits.reconnectBackoffMsMax.value,
 } as const;
 
+/** Nodes that start or stop together are unreachable for a moment, which is no reason to warn. */
+const WARN_AFTER_MS = 5_000;
+
 export class Peer {
   readonly nodeId: number;
   readonly address: string;
@@ -69,6 +72,10 @@ export class Peer {
   /** Whether it is to be dialled at all. */
   #isOpen = false;
   #attempt = 0;
+  /** Since when there is no connection. */
+  #downMs = 0;
+  /** The failure that was logged as a warning since the last connection. */
+  #warned: string | undefined;
   #redial: Timer | undefined;
   #dialling: AbortController | undefined;
 
@@ -111,6 +118,7 @@ export class Peer {
 
   open(): void {
     this.#isOpen = true;
+    this.#downMs = this.#deps.clock.monotonicMs();
     const { nodeId, ownNodeId } = this.#options;
     // The lower id gets a head start, so that mostly there is only one connection.
     this.#dialAfter(ownNodeId < nodeId ? 0 : meshLimits.reconnectBackoffMs.value);
@@ -145,6 +153,7 @@ export class Peer {
       metrics.add('syncline_mesh_reconnects_total');
     }
     this.#wasUp = true;
+    this.#warned = undefined;
     this.#upMs = clock.monotonicMs();
     this.#setState('connected');
     this.#contacted();
@@ -181,13 +190,15 @@ export class Peer {
   #lose(why: string): void {
     const { clock, logger } = this.#deps;
     this.#isTwin = false;
-    if (this.#state === 'connected') {
-      logger.info('peer disconnected', { peer: this.nodeId, reason: why });
-      const livedMs = clock.monotonicMs() - this.#upMs;
-      if (livedMs >= meshLimits.reconnectBackoffMsMax.value) this.#attempt = 0;
-      this.#lastError = why;
+    if (this.#state !== 'connected') {
+      this.#failed(why);
+      return;
     }
-    this.#failed(why);
+    logger.info('peer disconnected', { peer: this.nodeId, reason: why });
+    this.#downMs = clock.monotonicMs();
+    const livedMs = this.#downMs - this.#upMs;
+    if (livedMs >= meshLimits.reconnectBackoffMsMax.value) this.#attempt = 0;
+    this.#goDown(why);
   }
 
   /** Both sides have dialled, and the peer has chosen the other connection, which is about to come up here. */
@@ -229,13 +240,21 @@ export class Peer {
     }
   }
 
-  /** There is no connection now. */
+  /** A dial or a handshake has failed. */
   #failed(why: string): void {
-    const { nodeId, address } = this;
-    // Repeated failures are not logged.
-    if (why !== this.#lastError) {
-      this.#deps.logger.warn('cannot connect to peer', { peer: nodeId, address, reason: why });
+    const { logger, clock } = this.#deps;
+    const isLong = this.#isOpen && clock.monotonicMs() - this.#downMs >= WARN_AFTER_MS;
+    const fields = { peer: this.nodeId, address: this.address, reason: why };
+    if (!isLong) logger.debug('peer dial failed', fields);
+    else if (why !== this.#warned) {
+      logger.warn('cannot connect to peer', fields); // repeats are not logged
+      this.#warned = why;
     }
+    this.#goDown(why);
+  }
+
+  /** There is no connection now. */
+  #goDown(why: string): void {
     this.#lastError = why;
     this.#setState('down');
     this.#retryLater();

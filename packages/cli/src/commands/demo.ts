@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { SynclineError } from '@syncline/kernel';
 import type { Command } from 'commander';
 import { type CliWorld, say } from '../cli-world.js';
+import { CommandExit } from '../command-exit.js';
 import { DemoCluster } from '../demo/demo-cluster.js';
 import { type Act, Stage } from '../demo/demo-stage.js';
 import { fairAct } from '../demo/fair-act.js';
@@ -22,16 +23,18 @@ interface DemoOptions {
 
 const ACTS: readonly Act[] = [fairAct, jobsAct, setsAct, streamsAct];
 const STOP_MS = 12_000;
+/** As a shell reports a program that Ctrl-C has ended. */
+const INTERRUPTED = 130;
 
 export function fillDemoCommand(command: Command, world: CliWorld): void {
   addExamples(command, [
-    ['syncline demo', 'all acts; the dashboard stays open afterwards'],
-    ['syncline demo --act sets', 'one act'],
+    ['syncline demo', 'all four parts; the dashboard stays open afterwards'],
+    ['syncline demo --act sets', 'one part'],
     ['syncline demo --fast --json', 'for scripts: fast, with JSON lines'],
   ]);
   command
-    .option('--act <name>', `Run one act: ${ACTS.map(({ name }) => name).join(', ')}`)
-    .option('--fast', 'Shorten pauses and exit after the last act')
+    .option('--act <name>', `Run one part of the demo: ${ACTS.map(({ name }) => name).join(', ')}`)
+    .option('--fast', 'Shorten pauses and exit after the last part')
     .option('--json', 'Print JSON lines')
     .action((options: DemoOptions) => demo(world, options));
 }
@@ -50,6 +53,7 @@ async function demo(world: CliWorld, options: DemoOptions): Promise<void> {
   const isFast = options.fast === true;
   const isJson = options.json === true;
   const stage = new Stage({ world, cluster, directory, signal: stop.signal }, { isFast, isJson });
+  let isInterrupted = false;
   try {
     await Promise.race([cluster.started(), rejectedBy(stop.signal)]);
     stage.started();
@@ -59,11 +63,15 @@ async function demo(world: CliWorld, options: DemoOptions): Promise<void> {
     say(world, 'The nodes and the dashboard stay up. Press Ctrl-C to stop.');
     await stopRequest;
   } catch (thrown) {
-    if (!stop.signal.aborted) throw thrown; // Ctrl-C is not a failure
+    if (!stop.signal.aborted) throw thrown;
+    isInterrupted = true;
   } finally {
     await cluster.close(STOP_MS);
     cleanUp();
   }
+  if (!isInterrupted) return;
+  say(world, 'Stopped.');
+  throw new CommandExit(INTERRUPTED);
 }
 
 function rejectedBy(signal: AbortSignal): Promise<never> {

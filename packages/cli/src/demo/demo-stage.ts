@@ -95,7 +95,7 @@ export class Stage {
   ended(actsCount: number): void {
     this.#write(
       { kind: 'ended', acts: actsCount },
-      () => `\n${actsCount === 1 ? 'The act' : `All ${actsCount} acts`} passed.`,
+      () => `\n${actsCount === 1 ? 'This part' : `All ${actsCount} parts`} passed.`,
     );
   }
 

@@ -45,7 +45,7 @@ export const jobsAct: Act = {
     signal.addEventListener('abort', endAll, { once: true });
     try {
       await stage.narrate(
-        `${WORKERS} processes work on ${NUM_TASKS} tasks, each with ${TAGS.length} tags.`,
+        `${WORKERS} processes work on ${NUM_TASKS} tasks, each with ${TAGS.length} steps (tags).`,
         `/jobs/${JOB_ID}`,
       );
       const first = Array.from(
@@ -79,7 +79,7 @@ export const jobsAct: Act = {
       );
       stage.check(
         done.cells.failed === 0 && seen.gaps === 0 && seen.takenOver > 0,
-        `all ${done.cells.total} cells are finished, ${seen.takenOver} tasks were taken over under a new epoch, and the watcher saw all ${seen.changes} changes with no gaps`,
+        `all ${done.cells.total} steps are finished, ${seen.takenOver} tasks were taken over by a new process, and the watcher saw all ${seen.changes} changes with no gaps`,
         {
           cells: done.cells.total,
           changes: seen.changes,

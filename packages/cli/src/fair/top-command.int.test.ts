@@ -76,7 +76,7 @@ async function ask({ body = facts, code = 200, flags = [], isTerminal, stopAfter
 test('without a terminal, the table is printed once, with the requested number of rows', async () => {
   const { exit, stdout, stderr, paths } = await ask({ flags: ['--tracker', 'a', '--limit', '5'] });
   expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' });
-  expect(stdout).toMatch(/^fair {2}1 of 1024 streams\n/);
+  expect(stdout).toMatch(/^fair {2}1 of 1024 connections\n/);
   expect(stdout).toContain('0.5000');
   expect(paths).toEqual(['/api/fair?limit=5&tracker=a']);
 });
@@ -93,7 +93,7 @@ test('on a terminal, the table is redrawn every second until Ctrl-C', async () =
   const drawn = stdout.split('\u001b[H\u001b[2J');
   expect(drawn).toHaveLength(2);
   for (const text of drawn) {
-    expect(text).toMatch(/^fair {2}1 of 1024 streams {2}Ctrl-C to quit\n/);
+    expect(text).toMatch(/^fair {2}1 of 1024 connections {2}Ctrl-C to quit\n/);
     expect(text).toMatch(/^(?:.{0,60}\n){1,4}$/);
   }
 });

@@ -103,7 +103,7 @@ test.each([
     const lines = text.split('\n');
     expect(lines.length).toBeLessThanOrEqual(screen.rows); // including the line of the cursor
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(screen.columns);
-    expect(lines[0]).toBe('fair  3 of 1024 streams  Ctrl-C to quit');
+    expect(lines[0]).toBe('fair  3 of 1024 connections  Ctrl-C to quit');
     expect(text).toContain('probability');
   }
   await expect(shown.join('-----\n')).toMatchFileSnapshot(
@@ -116,14 +116,17 @@ test('sentences break between words', () => {
   const view = { limit: 20, paint: plainPaint, screen };
   expect(renderTop({ ...service, isReachable: false, namespaces: [] }, view)).toBe(
     [
-      'fair  3 of 1024 streams',
+      'fair  3 of 1024 connections',
       '',
       'Redis is unreachable: clients decide on',
       'their own until it is back.',
       '',
       'No trackers connected and no cells',
-      'stored. See docs/fair.md for how to',
-      'connect one.',
+      'stored. To connect one, create it with a',
+      'remote from @syncline/fair/grpc:',
+      'createFairTracker({ secret, remote:',
+      "grpcRemote({ address: '127.0.0.1:7401',",
+      "tracker: 'api' }) })",
       '',
     ].join('\n'),
   );

@@ -26,7 +26,7 @@ export interface TopView {
 export function renderTop(facts: FairFacts, view: TopView): string {
   const { streams, streamsMax, isReachable } = facts;
   const { paint, screen, hint } = view;
-  const head = `${paint('bold', 'fair')}  ${streams} of ${streamsMax} streams`;
+  const head = `${paint('bold', 'fair')}  ${streams} of ${streamsMax} connections`;
   const lost = 'Redis is unreachable: clients decide on their own until it is back.';
   const top = [
     hint === undefined ? head : `${head}  ${paint('dim', hint)}`,
@@ -51,12 +51,16 @@ export function renderOutage(
   return [...lines, ...(hint === undefined ? [] : ['', paint('dim', hint)]), ''].join('\n');
 }
 
+const NOTHING = [
+  'No trackers connected and no cells stored. To connect one, create it with a remote from @syncline/fair/grpc:',
+  "createFairTracker({ secret, remote: grpcRemote({ address: '127.0.0.1:7401', tracker: 'api' }) })",
+];
+
 function renderBody(facts: FairFacts, view: TopView, rows: number): readonly string[] {
   const used = facts.namespaces.filter((one) => one.streams > 0 || one.cells > 0);
-  const nothing =
-    'No trackers connected and no cells stored. See docs/fair.md for how to connect one.';
   const callers = callerLines(facts, view);
-  if (used.length + callers.length === 0) return wrapWords(nothing, view.screen.columns);
+  if (used.length + callers.length === 0)
+    return NOTHING.flatMap((text) => wrapWords(text, view.screen.columns));
   const sections = [trackerLines(used, view), callers, cellLines(used, view)];
   return fitted(
     sections.filter((lines) => lines.length > 0),
@@ -93,7 +97,7 @@ function trackerLines(
   namespaces: readonly NamespaceFacts[],
   { paint, screen }: TopView,
 ): readonly string[] {
-  const titles = ['tracker', 'instances', 'streams', 'behind', 'seeds', 'cells', 'rule'];
+  const titles = ['tracker', 'instances', 'connected', 'behind', 'seeds', 'cells', 'rule'];
   const rows = namespaces.map((one) => [
     nameOf(one, screen),
     one.config === undefined ? '' : String(one.instances),

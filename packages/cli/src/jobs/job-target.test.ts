@@ -12,6 +12,17 @@ test.each([
   });
 });
 
+test.each([
+  ['1', 'tasks 0 to 1'],
+  ['0', 'only task 0'],
+])('a task that the job does not have is named by its flag; the last one is %s', (last, tasks) => {
+  const message = `taskId is 7; expected an integer from 0 to ${last}`;
+  expect(toCliError(new SynclineError('invalid-argument', message), 'nightly')).toMatchObject({
+    code: 'invalid-argument',
+    message: `--task is 7; job "nightly" has ${tasks}.`,
+  });
+});
+
 test('other errors are returned unchanged', () => {
   const others = [
     new SynclineError('not-found', 'nothing is at /api/jobs/nightly'),

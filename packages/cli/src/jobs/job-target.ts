@@ -67,16 +67,24 @@ export function taskIdOf(text: string): number {
 
 // The server phrases errors in terms of HTTP; these are phrased in terms of commands.
 
-/** Rephrases "no such job"; other errors are returned unchanged. */
+/** Rephrases "no such job" and "no such task"; other errors are returned unchanged. */
 export function toCliError(thrown: unknown, jobId: string): unknown {
-  const isNoJob =
-    thrown instanceof SynclineError &&
-    thrown.code === 'not-found' &&
-    thrown.message.startsWith('there is no job');
-  if (!isNoJob) return thrown;
-  const message = `there is no job ${JSON.stringify(jobId)}. "syncline jobs ls" lists all.`;
-  const { retryable, outcome, details } = thrown;
-  return new SynclineError('not-found', message, { retryable, outcome, details, cause: thrown });
+  if (!(thrown instanceof SynclineError)) return thrown;
+  const { code, retryable, outcome, details } = thrown;
+  const message = cliMessageOf(thrown, jobId);
+  if (message === undefined) return thrown;
+  return new SynclineError(code, message, { retryable, outcome, details, cause: thrown });
+}
+
+function cliMessageOf({ code, message }: SynclineError, jobId: string): string | undefined {
+  const name = JSON.stringify(jobId);
+  if (code === 'not-found' && message.startsWith('there is no job'))
+    return `there is no job ${name}. "syncline jobs ls" lists all.`;
+  const [, taskId, last] =
+    /^taskId is (\d+); expected an integer from 0 to (\d+)/.exec(message) ?? [];
+  if (code !== 'invalid-argument' || last === undefined) return undefined;
+  const tasks = last === '0' ? 'only task 0' : `tasks 0 to ${last}`;
+  return `--task is ${taskId}; job ${name} has ${tasks}.`;
 }
 
 /** For `catch`. */

@@ -1,4 +1,5 @@
 // `jobs ls`, `show` and `rm` against a real server.
+import { createJobManager } from '@syncline/jobs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type JobServer, openTasks, startJobServer } from '../testing/job-server.js';
 import { createTestWorld, type TestWorldOptions } from '../testing/test-world.js';
@@ -69,10 +70,29 @@ test('show prints a job, a task or one state, with control characters escaped', 
   });
 });
 
+test('show says why the row of all cells does not add up to those of the tags', async () => {
+  const target = { store: server.store, jobId: 'show-2', taskIndex: 0, numTasks: 2 };
+  await using job = await createJobManager(target);
+  await job.setStarted({ tag: 'ingest' });
+  expect((await run('show show-2')).stdout).not.toContain('leaves out');
+  await job.setStarted({ tag: 'cleanup' }); // it is unknown whether task 1 will write it
+  const { stdout } = await run('show show-2');
+  expect(stdout).toContain('\n "all" leaves out unexpected tags that a task has not written.\n');
+});
+
 test('unknown jobs and wrong usage have their own exit codes', async () => {
   const stderr = 'syncline: there is no job "nobody". "syncline jobs ls" lists all.\n';
   for (const line of ['show nobody', 'rm nobody --yes', 'rm nobody --mark --yes', 'watch nobody'])
     expect(await run(line)).toMatchObject({ exit: 4, stdout: '', stderr });
+  const set = await run('set nobody --task 0 --tag ingest --started');
+  expect(set).toMatchObject({
+    exit: 4,
+    stderr: stderr.replace('\n', ' To create it, add --tasks N.\n'),
+  });
+  expect(await run('show show-1 --task 7')).toMatchObject({
+    exit: 2,
+    stderr: 'syncline: --task is 7; job "show-1" has tasks 0 to 1.\n',
+  });
   expect(await run('show show-1 --task one')).toMatchObject({ exit: 2, stdout: '' });
   expect(await run('show -- -bad-')).toMatchObject({ exit: 2 });
 });

@@ -39,13 +39,20 @@ export async function openReporter(
   const wanted = options.tasks === undefined ? undefined : countOf('--tasks', options.tasks);
   // The manager would silently retry for a minute if the server cannot be reached.
   const known = await fetchJob(target, jobId, {}).catch((thrown: unknown) => {
-    if (wanted === undefined || !isNotFound(thrown)) throw thrown;
+    if (!isNotFound(thrown)) throw thrown;
+    if (wanted === undefined) throw noSuchJob(thrown);
   });
   const numTasks = wanted ?? known?.job.numTasks ?? 0;
   return createJobManager({ store: httpTaskStore(target), jobId, taskIndex, numTasks });
 }
 
-function isNotFound(thrown: unknown): boolean {
+function noSuchJob(thrown: SynclineError): SynclineError {
+  const { code, message, retryable, outcome, details } = thrown;
+  const options = { retryable, outcome, details, cause: thrown };
+  return new SynclineError(code, `${message} To create it, add --tasks N.`, options);
+}
+
+function isNotFound(thrown: unknown): thrown is SynclineError {
   return thrown instanceof SynclineError && thrown.code === 'not-found';
 }
 

@@ -64,7 +64,10 @@ function renderJob(answer: JobAnswer, scope: Scope, options: ViewOptions): reado
   const isOneState = scope.taskId !== undefined && scope.tag !== undefined;
   const body = isOneState
     ? linesOf(stateFacts(progress.lowest))
-    : renderProgress(progress, options);
+    : [
+        ...renderProgress(progress, options),
+        ...remarksOn(progress).map((text) => paint('dim', text)),
+      ];
   return [
     ` ${paint('bold', printable(job.jobId))}`,
     ...linesOf(facts),
@@ -73,6 +76,13 @@ function renderJob(answer: JobAnswer, scope: Scope, options: ViewOptions): reado
     '',
     renderLost({ ...answer, scope }, paint),
   ];
+}
+
+/** `all` counts a cell of an unexpected tag only if it was written; the row of that tag counts every task. */
+function remarksOn({ cells, tags }: JobAnswer['progress']): readonly string[] {
+  const inTags = tags.reduce((sum, row) => sum + row.cells.total, 0);
+  if (inTags <= cells.total) return [];
+  return [' "all" leaves out unexpected tags that a task has not written.'];
 }
 
 function stateFacts(state: State): readonly (readonly string[])[] {

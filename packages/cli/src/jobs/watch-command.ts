@@ -19,8 +19,9 @@ interface WatchOptions extends JobCommandOptions, ScopeOptions {
 }
 
 const MEANING = `
-A bar shows one share per status: █ finished, ▓ running, ░ not started,
-▒ warned, ▚ failed. The percentage counts the progress that tasks report.
+In a bar, █ is the progress: finished cells, and the part of the others that
+their tasks have reported. The rest is ▓ running, ▒ warned, ▚ failed,
+░ not started.
 
 With --until-finished, the exit code is 0 when every cell is finished, 1 when no
 cell is running or waiting to start but some are failed or warned, and 4 when

@@ -34,12 +34,28 @@ function renderSlices({ slices }: ServerStatus, paint: Paint): string {
     printable(name),
     health.kind === 'ready' ? paint('green', 'ready') : paint('red', printable(health.kind)),
     storage === undefined ? '' : printable(`storage ${storage.kind}`),
-    Object.entries(details)
-      .filter(([, value]) => typeof value !== 'object') // --json shows everything
-      .map(([label, value]) => printable(`${label} ${String(value)}`))
-      .join(', '),
+    countsOf(details).join(', '),
   ]);
   return `\n${renderColumns(rows, '  ')}`;
+}
+
+/** What a user counts, by the field of the status; `--json` shows all fields. */
+const COUNTED: Readonly<Record<string, readonly [one: string, many: string]>> = {
+  jobs: ['job', 'jobs'],
+  subscribers: ['subscriber', 'subscribers'],
+  sets: ['set', 'sets'],
+  elements: ['element', 'elements'],
+  trackers: ['tracker', 'trackers'],
+  streams: ['connection', 'connections'], // of trackers
+  pipelines: ['pipeline', 'pipelines'],
+};
+
+function countsOf(details: Readonly<Record<string, unknown>>): readonly string[] {
+  return Object.entries(COUNTED).flatMap(([field, [one, many]]) => {
+    const count = details[field];
+    if (typeof count !== 'number') return [];
+    return `${count.toLocaleString('en-US')} ${count === 1 ? one : many}`;
+  });
 }
 
 /** Which peers are behind, by how much and for how long. */

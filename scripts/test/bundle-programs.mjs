@@ -100,17 +100,17 @@ const originalUrls = {
 const namedExports = {
   name: 'named-exports',
   setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^[@\w]/ }, ({ path, kind, importer, resolveDir }) => {
+    onResolve({ filter: /^[@\w]/ }, ({ path, kind, importer }) => {
       if (kind !== 'dynamic-import' || !importer.startsWith(join(root, 'packages/')))
         return undefined;
       if (/^(node:|@syncline\/)/.test(path) || external.includes(path)) return undefined;
-      return { path, namespace: 'named', pluginData: resolveDir };
+      return { path, namespace: 'named' };
     });
-    onLoad({ filter: /.*/, namespace: 'named' }, async ({ path, pluginData }) => {
+    onLoad({ filter: /.*/, namespace: 'named' }, async ({ path }) => {
       const exported = /** @type {object} */ (await import(path));
       const names = Object.keys(exported).filter((name) => /^\w+$/.test(name));
       const contents = `export { ${names.join(', ')} } from '${path}';`;
-      return { contents, resolveDir: String(pluginData) };
+      return { contents, resolveDir: join(root, 'packages/server') };
     });
   },
 };

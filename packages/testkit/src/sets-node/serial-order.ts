@@ -14,6 +14,8 @@ import type { Sent, SetsLife } from './sets-history.js';
 const CHANGING = /^(SADD|SREM|SMOVE|SPOP|DEL|FLUSHALL|S[A-Z]+STORE)$/;
 /** Lists of these have an order. */
 const ORDERED = new Set(['SMISMEMBER', 'SYNCLINE.DIGEST']);
+/** Their replies show nothing of the sets, so they need not wait until anything is stored. */
+const SHOWS_NO_SETS = /^(BGSAVE|CONFIG)$/;
 /** How much of each part of a failure message is shown. */
 const SHOWN_CHARACTERS = 300;
 
@@ -68,7 +70,8 @@ function placesAfter(
     const next = { position, done: allDone.with(connection, done + 1) };
     if (isRefused(sent) && !life.hasSyncFailed) return [next];
     const answer = isRefused(sent) ? undefined : sent.answer;
-    const latest = isBounded ? storedAfter(answer) : Number.POSITIVE_INFINITY;
+    const showsSets = !SHOWS_NO_SETS.test(sent.words[0]?.[0] ?? '');
+    const latest = isBounded && showsSets ? storedAfter(answer) : Number.POSITIVE_INFINITY;
     if (position > latest) return []; // it should have been explained earlier
     if (position < sent.storedBefore) continue;
     const isChange = isChanging(sent);

@@ -243,6 +243,23 @@ test('K44 K46 an append on a full disk changes nothing, and writing resumes once
     expect((await openSampleLog(world, { mustBeWhole: true })).replayed).toEqual(numbered(1, 9));
   }));
 
+test('K41 a log that was opened on a full disk has a second segment only once the first is durable', () =>
+  runInSimulation(1, async (world) => {
+    const { disk } = world.node;
+    await world.files.makeDir('log');
+    disk.adjust({ isFull: true });
+    const { log } = await openSampleLog(world);
+    expect(log.segments).toBe(0);
+    disk.adjust({ isFull: false });
+    appendNumbered(log, 20);
+    expect(log.segments).toBe(1);
+    await log.sync();
+    log.append(1, [bytes('x'.repeat(2 ** 20))]); // rotation is retried after this much
+    appendNumbered(log, 1);
+    expect(log.segments).toBe(2);
+    await log.close();
+  }));
+
 test('K44 an append with useReserve releases the reserve, which is refilled later', () =>
   runInSimulation(1, async (world) => {
     const reserveBytes = 2_500_000;

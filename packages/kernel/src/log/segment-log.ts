@@ -82,6 +82,11 @@ export class SegmentLog implements AsyncDisposable {
   /** Once set, every call fails with it. */
   #failure: SynclineError | undefined;
   /** Reused by every append: the header of the record, then the parts of its body. */
+  /**
+   * False if the disk was too full for a first segment, until one is synced: a power loss must not keep the second
+   * segment and lose the first.
+   */
+  #hasDurableBeginning: boolean;
   readonly #head = new Uint8Array(RECORD_HEAD_BYTES);
   readonly #headView = new DataView(this.#head.buffer);
   readonly #pieces: Uint8Array[] = [this.#head];
@@ -116,6 +121,7 @@ export class SegmentLog implements AsyncDisposable {
     this.#unsynced = new UnsyncedFiles(deps.files, directory);
     this.#reserve = new DiskReserve(deps, { path: `${directory}/reserve`, bytes: reserveBytes });
     const segment = segments.at(-1);
+    this.#hasDurableBeginning = segment !== undefined;
     if (segment) this.#current = { segment, handle: deps.files.openAppend(segment.path) };
   }
 
@@ -268,7 +274,9 @@ export class SegmentLog implements AsyncDisposable {
   /** False if the current segment has to take the record. */
   #rotate(current: OpenSegment): boolean {
     const isBlocked =
-      this.#unsynced.leftover !== undefined || this.#unsynced.fullCount >= UNSYNCED_SEGMENTS_MAX;
+      !this.#hasDurableBeginning ||
+      this.#unsynced.leftover !== undefined ||
+      this.#unsynced.fullCount >= UNSYNCED_SEGMENTS_MAX;
     let reason = 'earlier segments are waiting for a sync';
     try {
       if (!isBlocked) {
@@ -315,6 +323,7 @@ export class SegmentLog implements AsyncDisposable {
   async #sync(): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure;
     const through = this.#chain.nextNumber - 1;
+    const hasBeginning = this.#current !== undefined;
     try {
       if (this.#current && this.#unsynced.leftover) await this.#unsynced.removeLeftover();
       await this.#unsynced.sync();
@@ -322,6 +331,7 @@ export class SegmentLog implements AsyncDisposable {
       throw isTemporary(thrown) ? thrown : this.#fail(thrown);
     }
     this.#syncedThrough = through;
+    this.#hasDurableBeginning ||= hasBeginning;
     this.#reserve.refill();
   }
 

@@ -47,16 +47,16 @@ describe('K5 lifecycle', () => {
 
   test('all parts share one grace time: parts that stop after its end are aborted at once', async () => {
     const { part, lifecycle } = createParts();
-    const told: string[] = [];
+    const stopped: string[] = [];
     const stop = (name: string) => async (signal: AbortSignal) => {
       if (!signal.aborted)
         await new Promise((resolve) => signal.addEventListener('abort', resolve));
-      told.push(name);
+      stopped.push(name);
     };
     await lifecycle.start(part('a', { stop: stop('a') }), 1000);
     await lifecycle.start(part('b', { stop: stop('b') }), 1000);
     expect(await lifecycle.stop(5)).toMatchObject({ inTime: false });
-    expect(told).toEqual(['b', 'a']);
+    expect(stopped).toEqual(['b', 'a']);
   });
 
   test('a part that starts during a stop is stopped too', async () => {

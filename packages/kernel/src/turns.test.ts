@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Turns } from './turns.js';
 
-/** A task that ends when it is told to, and what has begun so far. */
+/** A task that ends on request, and the tasks that have started so far. */
 function rig() {
   const turns = new Turns();
   const begun: string[] = [];

@@ -11,8 +11,8 @@
 // of the event loop.
 //
 // Lost keys start a new incarnation with values below those known before. Those wait for a reading as well, which
-// is made when it is known that this seed alone was lost, or when that takes too long. If all was, whoever holds
-// a copy is asked for it, and must not have lowered it before (F14).
+// is made when it is known that this seed alone was lost, or when that takes too long. If all was, the instances that
+// hold a copy are asked for it, and must not have lowered it before (F14).
 //
 // F60  No older value follows a newer one, and what was missed is read.
 import type { Clock, Timer } from '@syncline/kernel';

@@ -274,13 +274,13 @@ describe('a named tracker', () => {
       return client;
     });
     pass(100);
-    const told = () => first.take().map(({ activeInstances }) => activeInstances);
-    expect(told()).toEqual([4]);
+    const received = () => first.take().map(({ activeInstances }) => activeInstances);
+    expect(received()).toEqual([4]);
     for (const client of others) client.hangUp();
     pass(500);
-    expect(told()).toEqual([]);
+    expect(received()).toEqual([]);
     pass(500);
-    expect(told()).toEqual([1]);
+    expect(received()).toEqual([1]);
   });
 });
 

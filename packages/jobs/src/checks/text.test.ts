@@ -52,9 +52,9 @@ describe('names and texts', () => {
     expect(answers(checkEventId, bad)).toEqual(all(bad.length, 'invalid-argument eventId'));
     const holders = ['', 'host-1 (pid 7)', 'h'.repeat(127), 'h'.repeat(128)];
     expect(answers(checkHolder, holders)).toEqual(all(holders.length, 'ok'));
-    const strangers = ['h'.repeat(129), 'é'.repeat(65), 'a\nb', undefined];
-    expect(answers(checkHolder, strangers)).toEqual(
-      all(strangers.length, 'invalid-argument holder'),
+    const badHolders = ['h'.repeat(129), 'é'.repeat(65), 'a\nb', undefined];
+    expect(answers(checkHolder, badHolders)).toEqual(
+      all(badHolders.length, 'invalid-argument holder'),
     );
   });
 

@@ -147,7 +147,7 @@ class LogSource implements JobFeedSource {
     this.#compactedTo = Math.max(this.#compactedTo, this.#log.length - keepCount);
   }
 
-  /** Closes its views, as a store that is opened anew. */
+  /** Closes its views, as a store that is reopened. */
   reopen(): void {
     this.#openings += 1;
   }
@@ -196,7 +196,7 @@ class LogSource implements JobFeedSource {
     const { pageMax, beforeRead } = this.#options;
     for (let at = 0; at < changes.length; at += pageMax) {
       await beforeRead?.();
-      if (this.#openings !== opening) throw new SynclineError('unavailable', 'opened anew');
+      if (this.#openings !== opening) throw new SynclineError('unavailable', 'reopened');
       yield changes.slice(at, at + pageMax);
     }
   }

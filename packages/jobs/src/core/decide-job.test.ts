@@ -40,7 +40,7 @@ describe('metadata of a job', () => {
     ]);
   });
 
-  test('J15 whoever creates it again gets the first numTasks', () => {
+  test('J15 creating it again returns the first numTasks', () => {
     const again = decideCreate(rows, { ...spec, numTasks: 3 }, { ...birth, incarnation: 'i2' });
     expect(again).toEqual({ kind: 'unchanged', info: created.info });
   });

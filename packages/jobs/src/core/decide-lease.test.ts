@@ -91,7 +91,7 @@ describe('leases', () => {
     }
     for (const action of ['claim', 'renew', 'release'] as const) {
       expect(outcome(rows, { action, incarnation: 'i0' })).toBe('fenced');
-      // Whoever comes from an earlier incarnation hears that first, however many tasks that one had.
+      // A caller from an earlier incarnation is refused as such, however many tasks that one had.
       expect(outcome(rows, { action, incarnation: 'i0', taskId: 2 })).toBe('fenced');
       expect(outcome(undefined, { action })).toBe('not-found');
     }

@@ -62,7 +62,7 @@ test('rows that their decoder finds damaged do not affect others', async () => {
 
 test('any other error is rethrown', async () => {
   const fail = () => {
-    throw new SynclineError('unavailable', 'opened anew');
+    throw new SynclineError('unavailable', 'reopened');
   };
   await expect(read(await storageWith([]), fail)).rejects.toMatchObject({ code: 'unavailable' });
 });

@@ -67,7 +67,7 @@ class Reader {
 
   async reconnect(rig: Rig): Promise<void> {
     await this.#subscription[Symbol.asyncDispose]();
-    await settle(); // a pull under way may still bring its event
+    await settle(); // a pull in flight may still deliver its event
     this.hasEnded = false;
     this.#isPulling = false;
     this.#phase = 'replaying';

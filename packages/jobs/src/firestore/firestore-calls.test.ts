@@ -56,7 +56,7 @@ function callsAtOnce(concurrencyMax: number): FirestoreCalls {
   return new FirestoreCalls(deps, { concurrencyMax, callTimeoutMs: 60_000 });
 }
 
-test('no more calls than allowed are under way, and all of them run, failures too', async () => {
+test('no more calls than allowed are in flight, and all of them run, even after failures', async () => {
   const calls = callsAtOnce(2);
   let running = 0;
   let most = 0;

@@ -1,4 +1,4 @@
-// Leases in Firestore: heartbeats disturb nobody, only Firestore's own clock makes a task lost, and many are found
+// Leases in Firestore: heartbeats notify no listener, only Firestore's own clock makes a task lost, and many are found
 // together.
 import { Firestore, Timestamp } from '@google-cloud/firestore';
 import { type Clock, createSystemClock } from '@syncline/kernel';
@@ -39,7 +39,7 @@ function open(projectId: string, clock: Clock = createSystemClock()) {
   return createFirestoreJobStore({ projectId, ...server.settings }, { clock });
 }
 
-test('heartbeats take no revision and wake nobody who listens', async () => {
+test('heartbeats take no revision and wake no listener', async () => {
   const clock = createSystemClock();
   await using store = open('heartbeats');
   await using other = open('heartbeats');
@@ -50,7 +50,7 @@ test('heartbeats take no revision and wake nobody who listens', async () => {
   const before = { sent: server.gate.sentCount, commits: server.gate.committedCount };
   for (let count = 0; count < 3; count += 1)
     expect(await writer.act('renew')).toMatchObject({ revision: writer.lease.revision });
-  await other.getJob('job'); // by now a listener would have been told
+  await other.getJob('job'); // by now a listener would have been notified
   expect(server.gate.committedCount - before.commits).toBe(3);
   expect(server.gate.sentCount).toBe(before.sent);
   const { revision } = await writer.set('ingest', 1);

@@ -54,7 +54,7 @@ function open(
 const clock = createSystemClock();
 const kindsOf = (events: readonly { readonly kind: string }[]) => events.map(({ kind }) => kind);
 
-test('a pure writer listens to nothing; reads of aggregates do, and stop when nobody asks', async () => {
+test('a pure writer listens to nothing; reads of aggregates do, and stop when there are no readers', async () => {
   const metrics = new Counters();
   await using store = open({ listenIdleMs: 500 }, { metrics });
   const { writers } = await createStaffedJob(store);
@@ -179,8 +179,8 @@ test('J9 a job that was deleted and created again while the connection was lost:
   server.gate.setFaults({});
   held.isHeld = false;
   const events = await reader.untilKind('synced');
-  const news = events.filter(({ kind }) => kind !== 'stale');
-  expect(news).toMatchObject([
+  const received = events.filter(({ kind }) => kind !== 'stale');
+  expect(received).toMatchObject([
     { kind: 'gap', reason: 'reset' },
     { kind: 'snapshot', state: { tag: 'new', version: 1 } },
     { kind: 'synced', resumed: false },
@@ -209,7 +209,7 @@ test('the first snapshot may take longer than a listener that lives may be behin
   expect(await progress).toMatchObject({ lostTasks: 0 });
 });
 
-test('a document that nobody can read ends listening at once, is not quoted, and hides no other job', async () => {
+test('an unreadable document ends listening at once, is not quoted, and hides no other job', async () => {
   await using store = open();
   const { writers } = await createStaffedJob(store, { numTasks: 1 });
   await at(writers, 0).set('ingest', 1, { payload: { a: 1 } });

@@ -74,7 +74,7 @@ test('J8 no read shows less than an answer before it, also that of createJob and
   expect(await store.getJob('job')).toMatchObject({ revision: second.revision });
 });
 
-test('J19 a change has one timestamp, whoever reads it from wherever', async () => {
+test('J19 every process reads the same timestamp of a change', async () => {
   await using store = open();
   await using other = open();
   const job = await createJob(store, { numTasks: 1 });

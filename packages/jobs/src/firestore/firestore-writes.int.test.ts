@@ -208,7 +208,7 @@ test('J1 a write that timed out before its commit is not committed later, over a
   server.gate.setFaults({});
   expect(await writer.set('ingest', 2)).toMatchObject({ version: 1 });
   server.gate.letGo();
-  await store.close(); // which waits for what is under way
+  await store.close(); // waits for writes in flight
   expect(await other.getState('job', 0, 'ingest')).toMatchObject({ status: 2, version: 1 });
 });
 

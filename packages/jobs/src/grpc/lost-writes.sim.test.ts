@@ -71,7 +71,7 @@ test.each([
     outcome: 'not-applied',
   },
   {
-    name: 'nobody listens: they have not left',
+    name: 'no server is listening: they were never sent',
     details: 'No connection established. Last error: ECONNREFUSED',
     code: GRPC_STATUS.UNAVAILABLE,
     outcome: 'not-applied',
@@ -123,7 +123,7 @@ test('an aborted write: unknown if it was sent, not applied and never sent if it
     expect(calls[0]?.numbers).toEqual([1]);
   }));
 
-test('J21 a stream whose server never answers ends too, when nobody waits any more', () =>
+test('J21 a stream whose server never answers also ends once no caller waits', () =>
   inWorld(async ({ clock, calls, ask }) => {
     const [first, last] = [errorOf(ask()), clock.sleep(20).then(() => errorOf(ask()))];
     await clock.sleep(jobsLimits.remoteCallTimeoutMs.value + 10);

@@ -32,7 +32,7 @@ test('what is wrong with the options is said by name', async () => {
   await small.end();
 });
 
-test('a database that is not there, or not for us, is told from one that is', async () => {
+test('a missing database and a refused login have different errors', async () => {
   const nowhere = 'postgresql://postgres@127.0.0.1:1/postgres';
   expect((await refusalOf({ connectionString: nowhere })).code).toBe('unavailable');
   const other = server.connectionString().replace(/postgres$/, 'none');

@@ -82,11 +82,6 @@ export class SegmentLog implements AsyncDisposable {
   /** Once set, every call fails with it. */
   #failure: SynclineError | undefined;
   /** Reused by every append: the header of the record, then the parts of its body. */
-  /**
-   * False if the disk was too full for a first segment, until one is synced: a power loss must not keep the second
-   * segment and lose the first.
-   */
-  #hasDurableBeginning: boolean;
   readonly #head = new Uint8Array(RECORD_HEAD_BYTES);
   readonly #headView = new DataView(this.#head.buffer);
   readonly #pieces: Uint8Array[] = [this.#head];
@@ -121,7 +116,6 @@ export class SegmentLog implements AsyncDisposable {
     this.#unsynced = new UnsyncedFiles(deps.files, directory);
     this.#reserve = new DiskReserve(deps, { path: `${directory}/reserve`, bytes: reserveBytes });
     const segment = segments.at(-1);
-    this.#hasDurableBeginning = segment !== undefined;
     if (segment) this.#current = { segment, handle: deps.files.openAppend(segment.path) };
   }
 
@@ -274,7 +268,7 @@ export class SegmentLog implements AsyncDisposable {
   /** False if the current segment has to take the record. */
   #rotate(current: OpenSegment): boolean {
     const isBlocked =
-      !this.#hasDurableBeginning ||
+      this.#unsynced.isBeginningNew ||
       this.#unsynced.leftover !== undefined ||
       this.#unsynced.fullCount >= UNSYNCED_SEGMENTS_MAX;
     let reason = 'earlier segments are waiting for a sync';
@@ -323,7 +317,6 @@ export class SegmentLog implements AsyncDisposable {
   async #sync(): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure;
     const through = this.#chain.nextNumber - 1;
-    const hasBeginning = this.#current !== undefined;
     try {
       if (this.#current && this.#unsynced.leftover) await this.#unsynced.removeLeftover();
       await this.#unsynced.sync();
@@ -331,7 +324,6 @@ export class SegmentLog implements AsyncDisposable {
       throw isTemporary(thrown) ? thrown : this.#fail(thrown);
     }
     this.#syncedThrough = through;
-    this.#hasDurableBeginning ||= hasBeginning;
     this.#reserve.refill();
   }
 

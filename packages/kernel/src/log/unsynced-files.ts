@@ -12,6 +12,11 @@ export class UnsyncedFiles {
   /** A new segment whose first write found the disk full: an empty file that must not stay. */
   #leftover: AppendHandle | undefined;
   #hasNewNames = false;
+  /**
+   * The first segment of the log is not durable yet, because the disk was full when the log was opened. A power loss
+   * must not keep a second one and lose the first.
+   */
+  isBeginningNew = false;
 
   constructor(files: Files, directory: string) {
     this.#files = files;
@@ -42,6 +47,7 @@ export class UnsyncedFiles {
     this.#changed = handle;
     this.#hasNewNames = true;
     if (full !== undefined) this.#full.push(full);
+    else this.isBeginningNew = true;
   }
 
   /**
@@ -51,10 +57,12 @@ export class UnsyncedFiles {
   async sync(): Promise<void> {
     const full = [...this.#full];
     const changed = this.#changed;
+    const { isBeginningNew } = this;
     this.#changed = undefined;
     const handles = changed === undefined ? full : [...full, changed];
     await Promise.all(handles.map((handle) => handle.sync()));
     await this.#syncNames();
+    if (isBeginningNew) this.isBeginningNew = false;
     this.#full = this.#full.slice(full.length);
     await Promise.allSettled(full.map((handle) => handle.close()));
   }

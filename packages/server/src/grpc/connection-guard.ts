@@ -192,7 +192,7 @@ function takeOverStreams(http2: Http2Server): StreamHandler {
   };
 }
 
-/** The client has reset the stream, or its connection is closed: there is nobody to answer. */
+/** The client has reset the stream, or its connection is closed: no reply can be delivered. */
 function isOver(stream: ServerHttp2Stream): boolean {
   return stream.closed || stream.destroyed || stream.session?.destroyed !== false;
 }

@@ -141,7 +141,7 @@ export class SeveralDots {
     return [dotOf(words.actor, words.high, words.low)];
   }
 
-  /** Encodes the dots. If that creates a list, whoever keeps the words is its first holder. */
+  /** Encodes the dots. If that creates a list, the caller that keeps the words is its first holder. */
   write(dots: readonly Dot[], into: DotWords): void {
     const [first] = dots;
     into.actor = NO_DOT;

@@ -135,7 +135,7 @@ describe('order and chunks', () => {
     expect(order).toEqual(['a', 'b', 'd', 'late']);
     clock.endTurn();
     a?.send('WORK a\r\n');
-    expect(order.at(-1), 'nobody waits any more').toBe('a');
+    expect(order.at(-1), 'no connection waits any more').toBe('a');
   });
 
   test('S19 a connection whose next chunk is already there runs after those that were turned away', async () => {

@@ -70,8 +70,7 @@ function placesAfter(
     const next = { position, done: allDone.with(connection, done + 1) };
     if (isRefused(sent) && !life.hasSyncFailed) return [next];
     const answer = isRefused(sent) ? undefined : sent.answer;
-    const showsSets = !SHOWS_NO_SETS.test(sent.words[0]?.[0] ?? '');
-    const latest = isBounded && showsSets ? storedAfter(answer) : Number.POSITIVE_INFINITY;
+    const latest = isBounded ? latestPosition(sent) : Number.POSITIVE_INFINITY;
     if (position > latest) return []; // it should have been explained earlier
     if (position < sent.storedBefore) continue;
     const isChange = isChanging(sent);
@@ -89,8 +88,11 @@ function isChanging({ words }: Sent): boolean {
   return words.some(([name = '']) => CHANGING.test(name));
 }
 
-function storedAfter(answer: Sent['answer']): number {
-  return answer?.storedAfter ?? Number.POSITIVE_INFINITY;
+/** What was stored when it was answered. */
+function latestPosition(sent: Sent): number {
+  const [[name = ''] = []] = sent.words;
+  if (isRefused(sent) || SHOWS_NO_SETS.test(name)) return Number.POSITIVE_INFINITY;
+  return sent.answer?.storedAfter ?? Number.POSITIVE_INFINITY;
 }
 
 function isRefused({ answer }: Sent): boolean {

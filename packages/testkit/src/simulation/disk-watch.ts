@@ -93,7 +93,7 @@ class CrashPlan extends OuterPlan {
     if (this.#end.aborted || !(kind.endsWith('-write') || CRASH_POINTS.has(kind))) return;
     if (this.#random.float() >= CRASH_PROBABILITY) return;
     const losesPower = this.#random.float() < POWER_PROBABILITY;
-    // After a failed sync the disk may drop data even if only the process ends, and nobody learns of the failure.
+    // After a failed sync the disk may drop data even if only the process ends, and the failure goes unnoticed.
     if (losesPower || this.#hasFailed) this.#node.losePower();
     else this.#node.kill();
   }

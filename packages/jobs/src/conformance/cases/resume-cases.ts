@@ -105,8 +105,8 @@ async function aheadOfStore({ subject }: CaseContext): Promise<void> {
   const known = readCursor(await cursorAt(subject, revision)) ?? assert.fail('no cursor');
   const after = writeCursor({ ...known, revision: revision + 100 });
   await using reader = new StreamReader(subject, { after });
-  const news = (await reader.untilKind('synced')).filter(({ kind }) => kind !== 'stale');
-  const [gap, ...rest] = news.filter(({ kind }) => kind !== 'live');
+  const received = (await reader.untilKind('synced')).filter(({ kind }) => kind !== 'stale');
+  const [gap, ...rest] = received.filter(({ kind }) => kind !== 'live');
   const [fromRevision, toRevision] = [revision + 100, revision + 100];
   assert.deepEqual(gap, { kind: 'gap', reason: 'reset', fromRevision, toRevision });
   assert.deepEqual(

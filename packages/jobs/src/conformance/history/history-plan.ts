@@ -21,7 +21,7 @@ export type WriterStep =
 export type ReaderStep =
   | { readonly do: 'take'; readonly count: number }
   /** Disconnects and resumes at its cursor, or at an earlier one, or without one. */
-  | { readonly do: 'cut' | 'anew' }
+  | { readonly do: 'cut' | 'restart' }
   | { readonly do: 'rewind'; readonly back: number };
 
 export type ProberStep = { readonly do: 'progress' | 'list' | 'state'; readonly scope: Scope };
@@ -128,7 +128,7 @@ class Planner {
         const draw = this.#random.float();
         if (draw < 0.25) return { do: 'cut' };
         if (draw < 0.35) return { do: 'rewind', back: this.#between(0, 12) };
-        if (draw < 0.4) return { do: 'anew' };
+        if (draw < 0.4) return { do: 'restart' };
         return { do: 'take', count: this.#between(1, 15) };
       }),
     };

@@ -70,7 +70,7 @@ export class HistoryReader {
       }
       case 'cut':
         return this.#leave();
-      case 'anew':
+      case 'restart':
         this.#report(false);
         this.#parts = [];
         return this.#leave();

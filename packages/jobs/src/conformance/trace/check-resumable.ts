@@ -27,8 +27,8 @@ function checkResume(
   events: readonly JobEvent[],
 ): readonly string[] {
   const { revision = 0, isInReplay = false } = readCursor(at) ?? {};
-  const told = events.filter(({ kind }) => kind !== 'stale' && kind !== 'live');
-  const [first] = told;
+  const delivered = events.filter(({ kind }) => kind !== 'stale' && kind !== 'live');
+  const [first] = delivered;
   if (!first || isDeleted(first)) return [];
   if (isInReplay) {
     const isReplay = first.kind !== 'change' && first.kind !== 'gap';
@@ -36,7 +36,7 @@ function checkResume(
   }
   if (first.kind !== 'synced' || !first.resumed || first.revision !== revision)
     return [`the resume at ${at} begins with ${JSON.stringify(first)}`];
-  const [, next] = told;
+  const [, next] = delivered;
   const nextRevision = next && deliveredRevision(next);
   if (nextRevision === undefined || trace.history === 'latest') return [];
   const expected = changesFor(trace, incarnation).find((change) => change.revision > revision);

@@ -92,7 +92,7 @@ test('writes are begun in their order and answered under their numbers', async (
   expect(await stream.status).toMatchObject({ code: 0 });
 });
 
-test('J2 a repeat is told the first answer, and a bad write spoils no other', async () => {
+test('J2 a repeat gets the first answer, and a bad write does not affect the others', async () => {
   const stream = new WriteStream();
   const first = writer.write(0, 'a');
   stream.send({
@@ -142,7 +142,7 @@ function varint(value: number): Buffer {
   return Buffer.from([...bytes, rest]);
 }
 
-/** Holds writes until it is told to go on. */
+/** Holds writes until released. */
 function holdWrites() {
   const setEncoded = calls.setEncoded.bind(calls);
   let open = (): void => undefined;
@@ -257,7 +257,7 @@ test('a client that has gone holds nothing up, and what it began is written', as
   await expect.poll(() => behind.getState(jobId, 0, 'a')).toMatchObject({ version: 1 });
 });
 
-test('a bug of the server ends the stream: nobody knows what became of the write', async () => {
+test('a bug of the server ends the stream: the outcome of the write is unknown', async () => {
   calls.setEncoded = () => Promise.reject(new TypeError('a bug'));
   const stream = new WriteStream();
   stream.send({ 1: writer.write(0, 'a') });

@@ -50,8 +50,8 @@ export function jobGrpcService(deps: JobGrpcDeps): GrpcService {
   const definition: Record<string, BytesMethod> = {};
   const implementation: Record<string, Handler> = {};
 
-  /** An error thrown here, as a client sees it. */
-  async function told<Value>(run: () => Promise<Value>): Promise<Value> {
+  /** Runs a call, and rethrows its error as a client sees it. */
+  async function withClientErrors<Value>(run: () => Promise<Value>): Promise<Value> {
     try {
       return await run();
     } catch (thrown) {
@@ -68,7 +68,7 @@ export function jobGrpcService(deps: JobGrpcDeps): GrpcService {
   ): void {
     definition[call.name] = methodOf(call.name);
     implementation[call.name] = (arrived: BytesCall, reply) =>
-      told(async () => {
+      withClientErrors(async () => {
         const gone = new AbortController();
         arrived.on('cancelled', () => gone.abort());
         const response = await handle(parseRequest(call, arrived.request), gone);
@@ -146,7 +146,7 @@ export function jobGrpcService(deps: JobGrpcDeps): GrpcService {
   const streamDeps = { ...deps, beat: new FrameBeat(deps), streams };
   definition[jobCalls.subscribe.name] = methodOf(jobCalls.subscribe.name, { responseStream: true });
   implementation[jobCalls.subscribe.name] = (call: SubscribeCall) =>
-    told(async () =>
+    withClientErrors(async () =>
       runSubscribeCall(streamDeps, call, parseRequest(jobCalls.subscribe, call.request)),
     );
   const answerBytesMax = {

@@ -48,7 +48,7 @@ const isRevision = (revision: number) => (event: JobEvent) =>
 
 const isSynced = ({ kind }: JobEvent) => kind === 'synced';
 
-const news = (events: readonly JobEvent[]) =>
+const changes = (events: readonly JobEvent[]) =>
   events.filter(({ kind }) => kind !== 'stale' && kind !== 'live');
 
 async function fill(statesCount: number): Promise<void> {
@@ -66,7 +66,7 @@ test('J9 a replay that is interrupted again and again continues where it was', a
   const stream = remote.store.subscribe(jobId, { scope: {} });
   const events = await readUntil(stream, ({ kind }) => kind === 'live');
   expect(events.filter(({ kind }) => kind === 'stale').length).toBeGreaterThan(1);
-  expect(news(events)).toEqual(uncut);
+  expect(changes(events)).toEqual(uncut);
 });
 
 test('J9 what was written in the meantime is delivered once, between stale and live', async () => {
@@ -117,7 +117,7 @@ test('a job that is deleted and created again during an outage: reset, and a new
     await (await JobWriter.create(behind, jobId, 2)).set(1, 'z');
     await remote.proxy.acceptConnections();
   }
-  const afterLoss = news(events).slice(2);
+  const afterLoss = changes(events).slice(2);
   expect(afterLoss).toMatchObject([{ kind: 'gap', reason: 'reset' }, { kind: 'snapshot' }]);
 });
 

@@ -71,6 +71,10 @@ function keepCopy(store: RedisFairStore, watched = namespace) {
   return { copy, take };
 }
 
+/** What happened before that reaches a store only with a later change. */
+const subscribed = () =>
+  vi.waitFor(async () => expect(await admin.pubsub('NUMPAT')).toBeGreaterThan(0), WAIT);
+
 const change = async (store: RedisFairStore, amount: number, seq?: number) =>
   await store.applyDelta(
     namespace,
@@ -170,6 +174,7 @@ test('a script that Redis does not have is sent again', async () => {
 test('F60 a change that was not published is found by the counter, and the seed is read', async () => {
   const [store, other] = [openStore(), openStore()];
   const { copy } = keepCopy(store);
+  await subscribed();
   await change(other, 0.25);
   await vi.waitFor(() => expect(copy.get('1/7')).toBe(0.25), WAIT);
   await admin.hset(`${start}1`, '9:prob', '0.5', '9:time', '1');
@@ -189,6 +194,7 @@ test('F60 a change that was not published is found by the counter, and the seed 
 test('F60 changes lost with their connection are read when it is back', async () => {
   const [store, other] = [openStore(), openStore()];
   const { copy } = keepCopy(store);
+  await subscribed();
   await change(other, 0.25);
   await vi.waitFor(() => expect(copy.get('1/7')).toBe(0.25), WAIT);
   await admin.client('KILL', 'TYPE', 'PUBSUB');

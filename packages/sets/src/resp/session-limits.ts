@@ -16,14 +16,14 @@ const WEIGHT_SHIFT = 10;
  * chunk is already there gets in line behind them: otherwise a few busy ones would run in every turn.
  */
 export class SharedTurn {
-  readonly #clock: Clock;
+  readonly clock: Clock;
   number = 0;
-  #usedMs = 0;
+  usedMs = 0;
   readonly #turnedAway: TurnBudget[] = [];
   #isCounting = false;
 
   constructor(clock: Clock) {
-    this.#clock = clock;
+    this.clock = clock;
   }
 
   /** Whether a connection may run commands in this turn. If not, its `resume` is called in a later one. */
@@ -35,24 +35,20 @@ export class SharedTurn {
     return false;
   }
 
-  spend(ms: number): void {
-    this.#usedMs += ms;
-  }
-
   #count(): void {
     if (this.#isCounting) return;
     this.#isCounting = true;
-    this.#clock.defer(this.#end);
+    this.clock.defer(this.#end);
   }
 
   #hasTime(): boolean {
-    return this.#usedMs < setsLimits.turnTotalMs.value;
+    return this.usedMs < setsLimits.turnTotalMs.value;
   }
 
   readonly #end = (): void => {
     this.#isCounting = false;
     this.number += 1;
-    this.#usedMs = 0;
+    this.usedMs = 0;
     const turnedAway = this.#turnedAway;
     let resumed = 0;
     for (; resumed < turnedAway.length && this.#hasTime(); resumed += 1)
@@ -62,42 +58,33 @@ export class SharedTurn {
   };
 }
 
-export interface TurnBudgetDeps {
-  readonly clock: Clock;
-  readonly shared: SharedTurn;
-  /** The connection was turned away, and may run now. */
-  resume(): void;
-}
-
 export class TurnBudget {
-  readonly #deps: TurnBudgetDeps;
+  readonly #shared: SharedTurn;
+  readonly #resume: () => void;
   #turn = -1;
   #commandsLeft = 0;
   #timeLeftMs = 0;
   #untilLook = COMMANDS_PER_LOOK;
   #startedMs = 0;
-  #isNext = false;
-
-  constructor(deps: TurnBudgetDeps) {
-    this.#deps = deps;
-  }
-
   /** It was turned away, and all that were turned away before it have run. */
-  get isNext(): boolean {
-    return this.#isNext;
+  isNext = false;
+
+  /** `resume` is called when a connection that was turned away may run. */
+  constructor(shared: SharedTurn, resume: () => void) {
+    this.#shared = shared;
+    this.#resume = resume;
   }
 
   resumeNext(): void {
-    this.#isNext = true;
-    this.#deps.resume();
-    this.#isNext = false;
+    this.isNext = true;
+    this.#resume();
+    this.isNext = false;
   }
 
   /** False: other connections have used up this turn, or are next. This one is resumed when it may run. */
   start(nowMs: number): boolean {
-    const { shared } = this.#deps;
-    if (!shared.admits(this)) return false;
-    const turn = shared.number;
+    if (!this.#shared.admits(this)) return false;
+    const turn = this.#shared.number;
     if (turn !== this.#turn) {
       this.#turn = turn;
       this.#commandsLeft = setsLimits.turnCommandsMax.value;
@@ -115,13 +102,13 @@ export class TurnBudget {
     this.#untilLook -= 1 + (bytes >> WEIGHT_SHIFT);
     if (this.#untilLook > 0 && !hasWalked) return true;
     this.#untilLook = COMMANDS_PER_LOOK;
-    return this.#deps.clock.monotonicMs() - this.#startedMs < this.#timeLeftMs;
+    return this.#shared.clock.monotonicMs() - this.#startedMs < this.#timeLeftMs;
   }
 
   stop(nowMs: number): void {
     const usedMs = nowMs - this.#startedMs;
     this.#timeLeftMs -= usedMs;
-    this.#deps.shared.spend(usedMs);
+    this.#shared.usedMs += usedMs;
   }
 }
 

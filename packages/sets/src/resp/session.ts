@@ -96,11 +96,7 @@ export class Session implements RespSession, TurnMember {
     this.#writer = new ReplyWriter(client, () => this.#room());
     this.#output = new SessionOutput(() => this.#drained());
     this.#context = { args: this.#parser.args, reply: this.#writer, keyspace, client, facts };
-    this.#budget = new TurnBudget({
-      clock: deps.clock,
-      shared: deps.sharedTurn,
-      resume: this.#resume,
-    });
+    this.#budget = new TurnBudget(deps.sharedTurn, this.#resume);
     peer.gone.addEventListener('abort', () => this.leave(), { once: true });
   }
 

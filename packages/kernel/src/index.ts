@@ -49,6 +49,7 @@ export {
   writeDot,
 } from './identity/dot.js';
 export { VersionVector } from './identity/version-vector.js';
+export { KeyedQueue } from './keyed-queue.js';
 export { Lifecycle, type LifecycleDeps, type LifecyclePart, type StopReport } from './lifecycle.js';
 export { defineLimits, type Limit } from './limit.js';
 export { kernelLimits } from './limits.js';
@@ -91,4 +92,3 @@ export type {
 export { StorageBatch, type StorageOperation } from './storage/storage-batch.js';
 export { createSystemClock } from './system-clock.js';
 export { createSystemRandom } from './system-random.js';
-export { Turns } from './turns.js';

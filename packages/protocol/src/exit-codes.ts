@@ -8,7 +8,7 @@ export const EXIT_CODES = {
   4: 'not found',
   5: 'conflict: it is in use, or exists in a different form',
   6: 'outcome unknown: the request was sent and may have been applied',
-  130: 'interrupted: `syncline demo` was stopped before its last check',
+  130: 'interrupted with Ctrl-C before it was done',
 } as const;
 
 export type ExitCode = keyof typeof EXIT_CODES;

@@ -2,7 +2,7 @@
 //
 // A call that was cut off may have been applied. It is resent under the same sequence number, which the script
 // applies once, so a repeat is always safe.
-import { SynclineError, Turns } from '@syncline/kernel';
+import { KeyedQueue, SynclineError } from '@syncline/kernel';
 import { fairLimits } from '../limits.js';
 import type { ChangeId, Namespace } from '../state/fair-store.js';
 import { applyScript } from './apply-script.js';
@@ -45,7 +45,7 @@ export class ScriptCalls {
   readonly #deps: ScriptCallsDeps;
   readonly #options: ScriptCallsOptions;
   readonly #room: DefaultRoom;
-  readonly #turns = new Turns();
+  readonly #queue = new KeyedQueue();
 
   constructor(deps: ScriptCallsDeps, options: ScriptCallsOptions) {
     this.#deps = deps;
@@ -55,7 +55,7 @@ export class ScriptCalls {
 
   /** Runs tasks of a seed in the order of their calls, one at a time. */
   inTurn<T>(namespace: Namespace, seed: bigint, task: () => Promise<T>): Promise<T> {
-    return this.#turns.run(seedKeys(namespace, seed).meta, task);
+    return this.#queue.run(seedKeys(namespace, seed).meta, task);
   }
 
   async apply(call: ScriptCall): Promise<Answer<SeedChange>> {

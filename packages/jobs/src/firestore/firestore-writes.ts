@@ -6,7 +6,7 @@
 // J15  If a job is created concurrently, one transaction commits; the others conflict, retry and find the created job.
 import { Buffer } from 'node:buffer';
 import type { Firestore, Query, Transaction } from '@google-cloud/firestore';
-import { Turns } from '@syncline/kernel';
+import { KeyedQueue } from '@syncline/kernel';
 import type { CheckedWrite } from '../checks/checked-write.js';
 import { decideCreate, decideMark, decideUpdate } from '../core/decide-job.js';
 import { decideLease, decideLost } from '../core/decide-lease.js';
@@ -59,7 +59,7 @@ export class FirestoreWrites implements StoreWrites {
   readonly #quota: WriteQuota;
   /** By incarnation. */
   readonly #tags = new Map<string, KnownTags>();
-  readonly #turns = new Turns();
+  readonly #queue = new KeyedQueue();
 
   constructor(deps: FirestoreWritesDeps) {
     this.#deps = deps;
@@ -165,14 +165,14 @@ export class FirestoreWrites implements StoreWrites {
     const setNewTag = async () => {
       tags.waiting.add(tag);
       try {
-        return (await this.#turns.run(incarnation, setUnlessKnown, signal)) ?? (await set());
+        return (await this.#queue.run(incarnation, setUnlessKnown, signal)) ?? (await set());
       } finally {
         tags.waiting.delete(tag);
       }
     };
     try {
       const inTurn = () => (tags.known.has(tag) ? set() : setNewTag());
-      return await this.#turns.run(`${jobId}/${taskId}/${tag}`, inTurn, signal);
+      return await this.#queue.run(`${jobId}/${taskId}/${tag}`, inTurn, signal);
     } finally {
       if (tags.known.size + tags.waiting.size === 0) this.#tags.delete(incarnation);
       this.#quota.add(-1, bytes);

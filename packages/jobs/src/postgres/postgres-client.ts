@@ -1,5 +1,5 @@
 // PostgreSQL connections, transactions and errors. A connection failure never ends the process.
-import { type ErrorCode, type Outcome, SynclineError, Turns } from '@syncline/kernel';
+import { type ErrorCode, KeyedQueue, type Outcome, SynclineError } from '@syncline/kernel';
 import pg from 'pg';
 import { jobsLimits } from '../limits.js';
 
@@ -13,7 +13,7 @@ const types: pg.CustomTypesConfig = {
 export class PostgresSession {
   readonly client: pg.PoolClient;
   readonly #schema: string;
-  readonly #turns = new Turns();
+  readonly #queue = new KeyedQueue();
 
   constructor(client: pg.PoolClient, schema: string) {
     this.client = client;
@@ -53,7 +53,7 @@ export class PostgresSession {
       this.client.query(query).catch((thrown: unknown) => {
         throw postgresError(thrown, outcome);
       });
-    return this.#turns.run('', ask);
+    return this.#queue.run('', ask);
   }
 }
 

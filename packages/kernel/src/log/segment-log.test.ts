@@ -243,7 +243,7 @@ test('K44 K46 an append on a full disk changes nothing, and writing resumes once
     expect((await openSampleLog(world, { mustBeWhole: true })).replayed).toEqual(numbered(1, 9));
   }));
 
-test('K41 a log that was opened on a full disk has a second segment only once the first is durable', () =>
+test('K41 K46 a log that was opened on a full disk has a second segment only once the first is durable', () =>
   runInSimulation(1, async (world) => {
     const { disk } = world.node;
     await world.files.makeDir('log');

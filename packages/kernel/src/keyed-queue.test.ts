@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { Turns } from './turns.js';
+import { KeyedQueue } from './keyed-queue.js';
 
 /** A task that ends on request, and the tasks that have started so far. */
 function rig() {
-  const turns = new Turns();
+  const queue = new KeyedQueue();
   const begun: string[] = [];
   const ends = new Map<string, (error?: Error) => void>();
   const run = (key: string, name: string, signal?: AbortSignal) => {
@@ -13,7 +13,7 @@ function rig() {
         ends.set(name, (error) => (error ? reject(error) : resolve(name)));
       });
     };
-    return turns.run(key, task, signal);
+    return queue.run(key, task, signal);
   };
   return { begun, ends, run };
 }
@@ -46,4 +46,20 @@ test('a task whose signal fires does not wait for the one before it', async () =
   await expect.poll(() => begun).toEqual(['1', '2']);
   for (const end of ends.values()) end();
   expect(await Promise.all(tasks)).toEqual(['1', '2']);
+});
+
+test('a task after an aborted one still waits for those before it', async () => {
+  const { begun, ends, run } = rig();
+  const stop = new AbortController();
+  const tasks = [run('a', '1'), run('a', '2', stop.signal), run('a', '3')];
+  stop.abort();
+  await expect.poll(() => begun).toEqual(['1', '2']);
+  ends.get('2')?.();
+  expect(await tasks[1]).toBe('2');
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(begun).toEqual(['1', '2']);
+  ends.get('1')?.();
+  await expect.poll(() => begun).toEqual(['1', '2', '3']);
+  ends.get('3')?.();
+  expect(await Promise.all(tasks)).toEqual(['1', '2', '3']);
 });

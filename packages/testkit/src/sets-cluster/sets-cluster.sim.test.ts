@@ -27,7 +27,7 @@ const FIRST_SEEDS: Readonly<Partial<Record<PlantedClusterBug, number>>> = {
   'sets-repair-without-end': 31,
   'sets-half-a-repair': 21,
   'sets-serves-half-a-repair': 46,
-  'sets-checkpoint-in-repair': 132,
+  'sets-checkpoint-in-repair': 289,
   'sets-gate-ignored': 21,
 };
 

@@ -5,7 +5,7 @@ import { ByteList } from '../byte-list.js';
 import { ElementHeap, PAGE_BYTES } from './element-heap.js';
 import { memberBuffer, memberEnd, memberStart } from './element-row.js';
 import { MemberTable } from './member-table.js';
-import { createOrderKeys, OrderHash } from './order-hash.js';
+import { AHEAD_MAX, createOrderKeys, OrderHash } from './order-hash.js';
 import { homeSlot } from './segment.js';
 
 const orderHash = new OrderHash(createOrderKeys('dev').order);
@@ -329,10 +329,13 @@ test('fetching members changes nothing, whether they are there or not', () => {
     orderHash.write(list.view, list.start(index), list.end(index), words);
     highs[index] = words[0] ?? 0;
   }
-  expect(table.fetch(highs, highs.length)).toBe(0);
+  expect(table.fetch(highs, AHEAD_MAX)).toBe(0);
+  expect(() => table.fetch(highs, AHEAD_MAX + 1)).toThrow('at most 16 members are fetched at once');
   const rows = Array.from({ length: 20_000 }, (_, index) => add(table, list, index));
   const { bytes } = table;
-  table.fetch(highs, highs.length);
+  for (let from = 0; from < highs.length; from += AHEAD_MAX) {
+    table.fetch(highs.subarray(from), AHEAD_MAX);
+  }
   expect([table.size, table.bytes]).toEqual([rows.length, bytes]);
   expect(rows.every((row, index) => find(table, list, index) === row)).toBe(true);
 });

@@ -26,7 +26,7 @@ import {
   rowPosition,
   writeMember,
 } from './element-row.js';
-import type { PositionWords } from './order-hash.js';
+import { AHEAD_MAX, type PositionWords } from './order-hash.js';
 import { homeSlot, segmentDepth, segmentRows, segmentSlots, slotsOfBlock } from './segment.js';
 import { SegmentDirectory } from './segment-directory.js';
 
@@ -34,6 +34,11 @@ import { SegmentDirectory } from './segment-directory.js';
 const DRAWS_MAX = 128;
 /** Pairs that `fetch` looks at. */
 const FETCH_PROBES = 8;
+/** Used within one call of `fetch`. */
+const FETCH_PAGES = new Int32Array(AHEAD_MAX);
+const FETCH_PAIRS = new Int32Array(AHEAD_MAX);
+const FETCH_ENDS = new Int32Array(AHEAD_MAX);
+const FETCH_ROWS = new Int32Array(AHEAD_MAX);
 /** The compiler may drop reads whose result is not stored. */
 const FETCHED = new Int32Array(1);
 
@@ -88,25 +93,44 @@ export class MemberTable {
   }
 
   /**
-   * Reads what `find` will read for members with these upper hash words. A lookup waits for main memory twice, for the
-   * slot and for the row; here the processor waits for all slots together, then for all rows. The result is of no use.
+   * Reads what `find` will read for at most AHEAD_MAX members with these upper hash words. A lookup waits for main
+   * memory twice, for the slot and for the row; here the processor waits for all slots together, then for all rows.
+   * It can wait for many at once only in a loop of a few instructions without unpredictable branches, so the places
+   * to read are collected first. The result is of no use.
    */
   fetch(highs: Int32Array, count: number): number {
+    assert(count <= AHEAD_MAX, 'at most 16 members are fetched at once');
+    const pages = this.heap.words;
+    for (let index = 0; index < count; index += 1) {
+      const high = highs[index] as number;
+      const segment = this.#directory.segmentOf(high);
+      if (segment === 0) return 0;
+      const slots = slotsOfBlock(this.heap, segment);
+      const slot = homeSlot(high, slots);
+      const pair = wordOf(segment) + 2 + 2 * slot;
+      FETCH_PAGES[index] = segment >>> 16;
+      FETCH_PAIRS[index] = pair;
+      FETCH_ENDS[index] = pair + 2 * Math.min(slots - slot, FETCH_PROBES);
+    }
     let read = 0;
-    for (let pass = 0; pass < 2; pass += 1) {
-      for (let index = 0; index < count; index += 1) {
-        const high = highs[index] as number;
-        const segment = this.#directory.segmentOf(high);
-        if (segment === 0) return 0;
-        const words = this.heap.words[segment >>> 16] as Int32Array;
-        const slots = slotsOfBlock(this.heap, segment);
-        const slot = homeSlot(high, slots);
-        const pair = wordOf(segment) + 2 + 2 * slot;
-        read ^= words[pair] as number;
-        if (pass === 0) continue;
-        const end = pair + 2 * Math.min(slots - slot, FETCH_PROBES);
-        read ^= this.#readFound(words, pair, end, high);
+    for (let index = 0; index < count; index += 1) {
+      const words = pages[FETCH_PAGES[index] as number] as Int32Array;
+      read ^= words[FETCH_PAIRS[index] as number] as number;
+    }
+    let found = 0;
+    for (let index = 0; index < count; index += 1) {
+      const words = pages[FETCH_PAGES[index] as number] as Int32Array;
+      const end = FETCH_ENDS[index] as number;
+      for (let pair = FETCH_PAIRS[index] as number; pair < end; pair += 2) {
+        if (words[pair] !== highs[index]) continue;
+        FETCH_ROWS[found] = words[pair + 1] as number; // 0: an empty slot, which is as good as any
+        found += 1;
+        break;
       }
+    }
+    for (let index = 0; index < found; index += 1) {
+      const row = FETCH_ROWS[index] as number;
+      if (row !== 0) read ^= this.#readRow(row);
     }
     return read;
   }
@@ -253,16 +277,6 @@ export class MemberTable {
     const words = this.heap.words[row >>> 16] as Int32Array;
     const at = wordOf(row);
     return (words[at] as number) ^ (words[at + ROW_HEADER_WORDS] as number); // it may lie in two cache lines
-  }
-
-  /** Of `fetch`: the row is in one of these pairs, or else it is not fetched. */
-  #readFound(words: Int32Array, first: number, end: number, high: number): number {
-    for (let pair = first; pair < end; pair += 2) {
-      const row = words[pair + 1] as number;
-      if (row === 0) return 0;
-      if (words[pair] === high) return this.#readRow(row);
-    }
-    return 0;
   }
 
   clear(): void {

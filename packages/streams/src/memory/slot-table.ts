@@ -19,6 +19,8 @@ const NO_PLACE = -1;
 const PLACES_FIRST = 1_024;
 /** How many places are searched for a key. With at most half of them in use, hardly any key needs that many. */
 const STEPS_MAX = 64;
+/** Added to the slots of texts in the index. A hash determines an integer, so only texts need to be compared. */
+const TEXT = 2 ** 30;
 /** Characters of a text; longer ones take long to hash. */
 const HASHED_TEXT_MAX = 32;
 const FNV_PRIME = 0x0100_0193;
@@ -92,10 +94,13 @@ export class SlotTable<V, Ver> {
     this.#nextKeys = isWarmed ? keys : [];
     this.#nextAt = 0;
     if (!isWarmed) return;
+    const { length } = keys;
+    const nextSlots = this.#nextSlots;
+    for (let at = 0; at < length; at += 1) nextSlots[at] = slots.get(keys[at] as Key) ?? NO_SLOT;
+    // A second loop, so that more of its loads overlap: they need not wait for those of the lookups.
     let seen = 0;
-    for (let at = 0; at < keys.length; at += 1) {
-      const slot = slots.get(keys[at] as Key) ?? NO_SLOT;
-      this.#nextSlots[at] = slot;
+    for (let at = 0; at < length; at += 1) {
+      const slot = nextSlots[at] as number;
       if (slot === NO_SLOT) continue;
       seen += generations[slot] as number;
       if (typeof values[slot] === 'object') seen += 1;
@@ -207,7 +212,10 @@ function grown<T extends Uint32Array | Int16Array | Uint8Array>(from: T, to: T):
 class SlotIndex {
   readonly #keys: readonly (Key | undefined)[];
   readonly #others = new Map<Key, number>();
-  /** Two words per place: the hash of a key, and its slot or `NO_SLOT`. At most half of the places are in use. */
+  /**
+   * Two words per place: the hash of a key, and its slot, with `TEXT` added for a text, or `NO_SLOT`. At most half of
+   * the places are in use.
+   */
   #table = new Int32Array(2 * PLACES_FIRST).fill(NO_SLOT);
   #count = 0;
 
@@ -222,14 +230,16 @@ class SlotIndex {
 
   get(key: Key): number | undefined {
     const place = isHashed(key) ? this.#find(key, hashOf(key)) : NO_PLACE;
-    if (place !== NO_PLACE) return this.#table[place + 1];
+    if (place !== NO_PLACE) return (this.#table[place + 1] as number) & ~TEXT;
     return this.#others.size === 0 ? undefined : this.#others.get(key);
   }
 
   /** Adds a key that is not in the index. */
   add(key: Key, slot: number): void {
     if ((this.#count + 1) * 4 > this.#table.length) this.#grow();
-    if (!isHashed(key) || !this.#put(hashOf(key), slot)) this.#others.set(key, slot);
+    const isPut =
+      isHashed(key) && this.#put(hashOf(key), typeof key === 'string' ? slot | TEXT : slot);
+    if (!isPut) this.#others.set(key, slot);
   }
 
   delete(key: Key): void {
@@ -254,13 +264,15 @@ class SlotIndex {
 
   #find(key: Key, hash: number): number {
     const table = this.#table;
-    const keys = this.#keys;
+    const isText = typeof key === 'string';
     const mask = table.length - 1;
     let place = (hash << 1) & mask;
     for (let step = 0; step < STEPS_MAX; step += 1) {
       const slot = table[place + 1] as number;
       if (slot === NO_SLOT) return NO_PLACE;
-      if (table[place] === hash && keys[slot] === key) return place;
+      if (table[place] === hash) {
+        if (isText ? this.#keys[slot & ~TEXT] === key : slot < TEXT) return place;
+      }
       place = (place + 2) & mask;
     }
     return NO_PLACE;
@@ -290,7 +302,7 @@ class SlotIndex {
     for (let at = 0; at < before.length; at += 2) {
       const slot = before[at + 1] as number;
       if (slot === NO_SLOT || this.#put(before[at] as number, slot)) continue;
-      this.#others.set(this.#keys[slot] as Key, slot);
+      this.#others.set(this.#keys[slot & ~TEXT] as Key, slot & ~TEXT);
     }
   }
 }

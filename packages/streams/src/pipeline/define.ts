@@ -27,7 +27,7 @@ import {
 import { BUFFER, NEWEST, ReorderOperator } from './reorder.js';
 import { expandItems, filterItems, keyItems, mapItems, mergeStreams } from './stateless.js';
 import { TIMERS, type TimerKind, timersCodec } from './timers.js';
-import { panesCodec, type Tumbling, WINDOWS, type WindowOf, WindowOperator } from './window.js';
+import { PanesCodec, type Tumbling, WINDOWS, type WindowOf, WindowOperator } from './window.js';
 
 export interface Pipeline {
   readonly name: string;
@@ -268,8 +268,10 @@ class GraphStream implements KeyedStream<Key, unknown> {
     const { uid, late } = definition;
     if ((late as unknown) === undefined) throw lateMissing('window', uid);
     const codec = definition.codec ?? jsonCodec();
+    const panes = new PanesCodec(codec);
     const rules = {
       window,
+      panes,
       initial: () => definition.initial(),
       add: (value: unknown, item: unknown) => definition.add(value, item),
       accept(value: unknown) {
@@ -281,7 +283,7 @@ class GraphStream implements KeyedStream<Key, unknown> {
     return this.#keyed(
       definition,
       {
-        states: { [WINDOWS]: describe(panesCodec(codec)) },
+        states: { [WINDOWS]: describe(panes) },
         create: (env) => new WindowOperator(env, rules),
       },
       late,

@@ -2,7 +2,8 @@
 // that it is complete.
 //
 // The state holds the open windows of each key. In addition, each open window lists the keys that have an item in it,
-// which is derived from the state.
+// which is derived from the state. Most keys are only in the oldest open window, and the state then holds their value
+// itself: an object per key would cost a cache miss for each item.
 //
 // X33  A window emits once, at W >= end - 1, in the order (end, key group, key bytes).
 import { assert, SynclineError } from '@syncline/kernel';
@@ -13,7 +14,7 @@ import { type Codec, checkLength } from '../state/codec.js';
 import { groupOf, type Key, keyOrder } from '../state/key.js';
 import { badRecord } from '../state/state-error.js';
 import type { AnyCells } from '../store/pipeline-states.js';
-import { type Batch, BatchBuilder, select } from './batch.js';
+import { type Batch, select } from './batch.js';
 import { Heap } from './heap.js';
 import { Operator, type OperatorEnv, refuse } from './operator.js';
 
@@ -60,47 +61,75 @@ interface OpenSpan extends Span {
   readonly keys: Key[];
 }
 
-/** The value of one key in an open window, linked to its later windows. Most keys have only one. */
-interface Pane {
-  /** If possible the object shared by all keys: comparing identities avoids reading it, which saves a cache miss. */
+/** The value of one key in an open window, linked to its later windows. */
+class Pane {
+  /** If possible the object shared by all keys. */
   span: Span;
   value: unknown;
   next: Pane | undefined;
+
+  constructor(span: Span, value: unknown, next: Pane | undefined) {
+    this.span = span;
+    this.value = value;
+    this.next = next;
+  }
 }
 
-export function panesCodec(values: Codec<unknown>): Codec<Pane> {
-  const writer = new ByteWriter();
-  let view = writer.view();
-  return {
-    id: `windows of ${values.id}`,
-    version: values.version,
-    encode(first) {
-      writer.clear();
-      writer.varint(countFrom(first));
-      for (let pane: Pane | undefined = first; pane !== undefined; pane = pane.next) {
-        const bytes = values.encode(pane.value);
-        checkLength(bytes.length);
-        writer.i64(pane.span.startMs);
-        writer.varint(bytes.length);
-        writer.bytes(bytes);
+/** Encodes the open windows of a key. They are decoded as panes. */
+export class PanesCodec implements Codec<unknown> {
+  readonly id: string;
+  readonly version: number;
+  /** The window of all values that are not panes. It may only change while there are none. */
+  base: Span | undefined;
+  readonly #values: Codec<unknown>;
+  readonly #writer = new ByteWriter();
+  #view = this.#writer.view();
+
+  constructor(values: Codec<unknown>) {
+    this.id = `windows of ${values.id}`;
+    this.version = values.version;
+    this.#values = values;
+  }
+
+  encode(content: unknown): Uint8Array {
+    const writer = this.#writer;
+    writer.clear();
+    if (content instanceof Pane) {
+      writer.varint(countFrom(content));
+      for (let pane: Pane | undefined = content; pane !== undefined; pane = pane.next) {
+        this.#write(pane.span, pane.value);
       }
-      // Most are as long as the previous one, and creating a view takes as long as writing the bytes.
-      const isSame = view.length === writer.length && view.buffer === writer.buffer.buffer;
-      if (!isSame) view = writer.view();
-      return view;
-    },
-    decode(bytes, version) {
-      const reader = new ByteReader('windows', bytes);
-      const count = reader.varint();
-      if (count === 0) reader.fail('an open window', 'none', 0);
-      const read = (left: number): Pane => {
-        const span = { startMs: reader.i64() };
-        const value = values.decode(reader.bytes(reader.varint()), version);
-        return { span, value, next: left === 1 ? undefined : read(left - 1) };
-      };
-      return read(count);
-    },
-  };
+    } else {
+      writer.varint(1);
+      this.#write(this.base, content);
+    }
+    // Most are as long as the previous one, and creating a view takes as long as writing the bytes.
+    const isSame =
+      this.#view.length === writer.length && this.#view.buffer === writer.buffer.buffer;
+    if (!isSame) this.#view = writer.view();
+    return this.#view;
+  }
+
+  #write(span: Span | undefined, value: unknown): void {
+    assert(span !== undefined, 'a value belongs to a window');
+    const bytes = this.#values.encode(value);
+    checkLength(bytes.length);
+    this.#writer.i64(span.startMs);
+    this.#writer.varint(bytes.length);
+    this.#writer.bytes(bytes);
+  }
+
+  decode(bytes: Uint8Array, version: number): Pane {
+    const reader = new ByteReader('windows', bytes);
+    const count = reader.varint();
+    if (count === 0) reader.fail('an open window', 'none', 0);
+    const read = (left: number): Pane => {
+      const span = { startMs: reader.i64() };
+      const value = this.#values.decode(reader.bytes(reader.varint()), version);
+      return new Pane(span, value, left === 1 ? undefined : read(left - 1));
+    };
+    return read(count);
+  }
 }
 
 function countFrom(first: Pane): number {
@@ -111,6 +140,8 @@ function countFrom(first: Pane): number {
 
 export interface WindowRules {
   readonly window: Tumbling;
+  /** That of the state. */
+  readonly panes: PanesCodec;
   initial(): unknown;
   add(value: unknown, item: unknown): unknown;
   /** The value in its restored form. Throws if it cannot be stored. */
@@ -131,11 +162,12 @@ export class WindowOperator extends Operator {
     this.#env = env;
     this.#rules = rules;
     this.#cells = env.cells(WINDOWS);
+    rules.panes.base = undefined;
   }
 
   override async load(): Promise<void> {
     await this.#env.forEach(WINDOWS, ({ key, value }) => {
-      for (let pane = value as Pane | undefined; pane !== undefined; pane = pane.next) {
+      for (let pane = this.#toPane(value); pane !== undefined; pane = pane.next) {
         const span = this.#spanAt(pane.span.startMs);
         pane.span = span;
         span.keys.push(key);
@@ -144,9 +176,10 @@ export class WindowOperator extends Operator {
   }
 
   take(batch: Batch): void {
-    const { items, times } = batch;
+    const { items, keys = [], times } = batch;
     const { length } = items;
-    this.#cells.warm(batch.keys ?? []);
+    const { watermarkMs } = this;
+    this.#cells.warm(keys);
     const late: number[] = [];
     let at = 0;
     for (;;) {
@@ -154,8 +187,8 @@ export class WindowOperator extends Operator {
         for (; at < length; at += 1) {
           const timeMs = times?.[at];
           if (timeMs === undefined) throw badRecord('the item has no event time');
-          if (timeMs <= this.watermarkMs) late.push(at);
-          else this.#add(batch.keys?.[at] as Key, items[at], timeMs);
+          if (timeMs <= watermarkMs) late.push(at);
+          else this.#add(keys[at] as Key, items[at], this.#spanOf(timeMs));
         }
         break;
       } catch (thrown) {
@@ -175,6 +208,7 @@ export class WindowOperator extends Operator {
     const span = { startMs, endMs: startMs + this.#rules.window.sizeMs, keys: [] };
     this.#spans.set(startMs, span);
     this.#open.push(span);
+    this.#rules.panes.base ??= span;
     return span;
   }
 
@@ -186,21 +220,39 @@ export class WindowOperator extends Operator {
     return this.#span;
   }
 
-  /** Changes panes in place: `edit` has saved the old value if a checkpoint still needs it. */
-  #add(key: Key, item: unknown, timeMs: number): void {
-    const span = this.#spanOf(timeMs);
+  #add(key: Key, item: unknown, span: OpenSpan): void {
     const cells = this.#cells;
+    const rules = this.#rules;
     const cell = cells.edit(key);
-    const first = cell === undefined ? undefined : (cells.valueAt(cell) as Pane);
+    const content = cell === undefined ? undefined : cells.valueAt(cell);
+    if (content instanceof Pane || span !== rules.panes.base) {
+      this.#addPane(key, item, span, cell, content);
+      return;
+    }
+    const before = content === undefined ? rules.initial() : content;
+    const value = rules.accept(rules.add(before, item));
+    const stored = value === undefined ? new Pane(span, value, undefined) : value;
+    if (cell !== undefined) cells.change(cell, stored, undefined);
+    else {
+      cells.insert(key, stored, undefined);
+      span.keys.push(key);
+    }
+  }
+
+  /** Changes panes in place: `edit` has saved the old value if a checkpoint still needs it. */
+  #addPane(key: Key, item: unknown, span: OpenSpan, cell: unknown, content: unknown): void {
+    const cells = this.#cells;
+    const rules = this.#rules;
+    const first = this.#toPane(content);
     let before: Pane | undefined;
     let pane = first;
-    while (pane !== undefined && pane.span !== span && pane.span.startMs < span.startMs) {
+    while (pane !== undefined && pane.span.startMs < span.startMs) {
       before = pane;
       pane = pane.next;
     }
-    if (pane !== undefined && (pane.span === span || pane.span.startMs === span.startMs)) {
+    if (pane !== undefined && pane.span.startMs === span.startMs) {
       const { value } = pane;
-      pane.value = this.#rules.accept(this.#rules.add(value, item));
+      pane.value = rules.accept(rules.add(value, item));
       try {
         cells.change(cell, first, undefined);
       } catch (thrown) {
@@ -213,8 +265,8 @@ export class WindowOperator extends Operator {
     if (first !== undefined && countFrom(first) >= panesMax) {
       throw badRecord(`the key has ${panesMax} open windows`);
     }
-    const value = this.#rules.accept(this.#rules.add(this.#rules.initial(), item));
-    const added = { span, value, next: pane };
+    const value = rules.accept(rules.add(rules.initial(), item));
+    const added = new Pane(span, value, pane);
     if (cell === undefined) cells.insert(key, added, undefined);
     else if (before === undefined) cells.change(cell, added, undefined);
     else {
@@ -229,6 +281,13 @@ export class WindowOperator extends Operator {
     span.keys.push(key);
   }
 
+  #toPane(content: unknown): Pane | undefined {
+    if (content === undefined || content instanceof Pane) return content;
+    const { base } = this.#rules.panes;
+    assert(base !== undefined, 'a value that is not a pane belongs to the base window');
+    return new Pane(base, content, undefined);
+  }
+
   protected override reach(ms: number): void {
     for (let span = this.#open.top; span !== undefined; span = this.#open.top) {
       if (ms < span.endMs - 1) break;
@@ -238,33 +297,52 @@ export class WindowOperator extends Operator {
     this.forward(ms);
   }
 
-  #close({ startMs, endMs, keys: all }: OpenSpan): void {
+  #close({ startMs, endMs, keys }: OpenSpan): void {
+    this.#spans.delete(startMs);
+    if (this.#span?.startMs === startMs) this.#span = undefined;
+    const ordered = this.#inOrder(keys);
+    const { value: itemsMax } = streamsLimits.batchItemsMax;
+    for (let start = 0; start < ordered.length; start += itemsMax) {
+      this.#emitPanes(ordered.slice(start, start + itemsMax), startMs, endMs);
+    }
+    const { panes } = this.#rules;
+    if (panes.base?.startMs === startMs) panes.base = this.#open.top;
+  }
+
+  #inOrder(all: readonly Key[]): readonly Key[] {
     const { keyGroups } = this.#env;
     const groups = Array.from({ length: keyGroups }, () => [] as Key[]);
     for (const key of all) groups[groupOf(key, keyGroups)]?.push(key);
-    this.#spans.delete(startMs);
-    if (this.#span?.startMs === startMs) this.#span = undefined;
-    const out = new BatchBuilder();
+    const ordered: Key[] = [];
     for (const keys of groups) {
       for (const place of keyOrder(keys)) {
-        const key = keys[place] as Key;
-        const value = this.#takePane(key, startMs);
-        out.push({ key, startMs, endMs, value }, key, endMs, 0, endMs - 1);
-        if (out.length >= streamsLimits.batchItemsMax.value) this.#flush(out);
+        ordered.push(keys[place] as Key);
       }
     }
-    this.#flush(out);
+    return ordered;
   }
 
-  #flush(out: BatchBuilder): void {
-    if (out.length > 0) this.emit(out.take(`timer:${this.name}`, 0, this.name));
+  #emitPanes(keys: readonly Key[], startMs: number, endMs: number): void {
+    this.#cells.warm(keys);
+    const { length } = keys;
+    const items = keys.map((key) => ({ key, startMs, endMs, value: this.#takePane(key, startMs) }));
+    this.emit({
+      items,
+      keys,
+      rounds: new Array<number>(length).fill(endMs),
+      indexes: undefined,
+      times: new Array<number>(length).fill(endMs - 1),
+      origin: `timer:${this.name}`,
+      epoch: 0,
+      emitter: this.name,
+    });
   }
 
   #takePane(key: Key, startMs: number): unknown {
     const cells = this.#cells;
     const cell = cells.edit(key);
     // Windows close in order, so it is the first one.
-    const pane = cell === undefined ? undefined : (cells.valueAt(cell) as Pane);
+    const pane = cell === undefined ? undefined : this.#toPane(cells.valueAt(cell));
     assert(pane?.span.startMs === startMs, 'a window that closes is the first one of its key');
     if (pane.next === undefined) cells.remove(cell);
     else cells.change(cell, pane.next, undefined);

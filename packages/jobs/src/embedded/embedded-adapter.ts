@@ -12,7 +12,7 @@ import { type EngineJobStore, type EngineOptions, openJobStore } from '../engine
 import type * as port from '../engine/store-adapter.js';
 import { ALL_CAPABILITIES, type StoreCapabilities } from '../job-store.js';
 import { limitValues } from '../limits.js';
-import { Deletions, type EmbeddedAdapterDeps } from './deletions.js';
+import { createDeletions, type Deletions, type EmbeddedAdapterDeps } from './deletions.js';
 import { embeddedView } from './embedded-view.js';
 import {
   type EmbeddedHandle,
@@ -40,7 +40,7 @@ export class EmbeddedAdapter implements port.StoreAdapter<EmbeddedHandle> {
   constructor(deps: EmbeddedAdapterDeps, keysMax: number, capabilities = ALL_CAPABILITIES) {
     this.#deps = deps;
     this.capabilities = capabilities;
-    this.#deletions = new Deletions(deps, keysMax);
+    this.#deletions = createDeletions(deps, keysMax);
   }
 
   async start(): Promise<port.StoreStart> {
@@ -139,7 +139,7 @@ export class EmbeddedAdapter implements port.StoreAdapter<EmbeddedHandle> {
   }
 
   status() {
-    return { storage: this.#deps.storage.health(), deletions: this.#deletions.pendingCount };
+    return { storage: this.#deps.storage.health(), deletions: this.#deletions.pendingCount() };
   }
 
   /** Makes buffered writes durable. Otherwise the next start assumes that some were lost, as after a crash. */

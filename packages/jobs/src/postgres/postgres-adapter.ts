@@ -3,8 +3,8 @@
 // A commit is one transaction that locks the row of its job, so the revisions of a job are totally ordered across
 // processes. A view is a read-only transaction with one snapshot; it holds a connection until it is closed.
 import { SynclineError } from '@syncline/kernel';
+import { checkKnownKeys, invalidArgument } from '@syncline/kernel/checks';
 import type { Pool } from 'pg';
-import { checkKnownKeys, invalidArgument } from '../checks/values.js';
 import { noSuchJob } from '../core/refusals.js';
 import type { JobFilter, StoredChange } from '../engine/changes.js';
 import {

@@ -134,11 +134,7 @@ export function decideLost(
   return transition(rows, { ...rows.task, state: 'lost' }, nowMs);
 }
 
-function transition(
-  rows: LeaseRows,
-  row: Omit<TaskRow, 'revision'>,
-  nowMs: number,
-): LeaseApplied {
+function transition(rows: LeaseRows, row: Omit<TaskRow, 'revision'>, nowMs: number): LeaseApplied {
   const head = nextChange(rows.head, nowMs);
   const { revision, timestampMs } = head;
   const task = { ...row, revision };

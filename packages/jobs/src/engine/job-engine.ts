@@ -1,13 +1,6 @@
 // The engine shared by all adapters. Writes are decided in job-writes.ts and committed in commits.ts, reads are served
 // by job-reads.ts, and storage is left to the adapter. Input has already been checked.
-import {
-  createSystemClock,
-  createSystemRandom,
-  SynclineError,
-  silentLogger,
-  silentMetrics,
-  type Timer,
-} from '@syncline/kernel';
+import { SynclineError, type Timer } from '@syncline/kernel';
 import { checkJobId } from '../checks/values.js';
 import type { StoreCapabilities, StoreSubscribeOptions } from '../job-store.js';
 import { limitValues } from '../limits.js';
@@ -26,15 +19,6 @@ import { JobReads } from './job-reads.js';
 import { jobWrites } from './job-writes.js';
 import { createLeases, type Leases } from './leases.js';
 import type { AdapterHost, EngineDeps, StoreAdapter, StoreStart } from './store-adapter.js';
-
-export function withSystemDeps(deps: Partial<EngineDeps>): EngineDeps {
-  return {
-    clock: deps.clock ?? createSystemClock(),
-    random: deps.random ?? createSystemRandom(),
-    logger: deps.logger ?? silentLogger,
-    metrics: deps.metrics ?? silentMetrics,
-  };
-}
 
 /** Limits that can be set for one store. limits.ts explains them and has their defaults. */
 export type EngineOptions = Readonly<

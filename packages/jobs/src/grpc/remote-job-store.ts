@@ -1,18 +1,13 @@
 // The jobs of a server. Arguments are checked before a call is sent. One connection carries all unary calls and the
 // stream of writes; subscriptions have separate connections.
-import {
-  type Clock,
-  createSystemClock,
-  createSystemRandom,
-  type Random,
-  silentMetrics,
-} from '@syncline/kernel';
+import { silentMetrics } from '@syncline/kernel';
 import { checkKnownKeys } from '@syncline/kernel/checks';
 import { encode } from '@syncline/kernel/wire';
 import { checkGrpcTarget, type GrpcTargetOptions } from '@syncline/protocol/grpc';
 import type { MeantJob } from '../core/decisions.js';
 import { hasCode } from '../core/refusals.js';
 import { CheckedJobStore, type StoreReads, type StoreWrites } from '../engine/checked-job-store.js';
+import { type EngineDeps, withSystemDeps } from '../engine/store-adapter.js';
 import { mapProgress, type State } from '../job.js';
 import {
   ALL_CAPABILITIES,
@@ -20,7 +15,6 @@ import {
   type JobSubscription,
   type StoreSubscribeOptions,
 } from '../job-store.js';
-import type { JobsMetrics } from '../metrics-list.js';
 import { checkReconnect, type ReconnectOptions } from '../reconnect.js';
 import { type Call, type GlobalRequest, jobCalls } from '../wire/calls.js';
 import { ChannelPool, contractError, JobChannel, readError } from './job-channel.js';
@@ -33,24 +27,18 @@ export interface RemoteJobStoreOptions extends GrpcTargetOptions {
 }
 
 /** Defaults: the system clock and randomness, and no metrics. */
-export interface RemoteJobStoreDeps {
-  readonly clock?: Clock;
-  readonly random?: Random;
-  readonly metrics?: JobsMetrics;
-}
+export type RemoteJobStoreDeps = Partial<Omit<EngineDeps, 'logger'>>;
 
 /** Connects on the first call. Throws `invalid-argument`, with `details.field`. */
 export function createRemoteJobStore(
   options: RemoteJobStoreOptions,
   deps: RemoteJobStoreDeps = {},
 ): JobStore {
-  const { clock = createSystemClock(), random = createSystemRandom() } = deps;
-  const { metrics = silentMetrics } = deps;
   const known = { address: true, tls: true, token: true, reconnect: true };
   checkKnownKeys(options, 'the options of createRemoteJobStore', known);
   const target = checkGrpcTarget('the remote job store', options);
   const reconnect = checkReconnect(options.reconnect);
-  return new RemoteJobStore({ clock, random, metrics, target, reconnect });
+  return new RemoteJobStore({ ...withSystemDeps(deps), target, reconnect });
 }
 
 type Signal = AbortSignal | undefined;

@@ -2,8 +2,8 @@
 // embedded store on an in-memory storage.
 import { createMemoryStorage } from '@syncline/kernel';
 import { EmbeddedAdapter } from '../embedded/embedded-adapter.js';
-import { JobEngine, withSystemDeps } from '../engine/job-engine.js';
-import type { EngineDeps } from '../engine/store-adapter.js';
+import { JobEngine } from '../engine/job-engine.js';
+import { type EngineDeps, withSystemDeps } from '../engine/store-adapter.js';
 import { ALL_CAPABILITIES, type JobStore } from '../job-store.js';
 import { limitValues } from '../limits.js';
 

@@ -18,7 +18,7 @@ const slices = ['fair', 'jobs', 'sets', 'streams'];
 
 export const packageRoles: ReadonlyMap<string, PackageRole> = new Map(
   Object.entries({
-    kernel: { mayImport: [], doors: ['./testing', './level', './node', './wire'] },
+    kernel: { mayImport: [], doors: ['./checks', './testing', './level', './node', './wire'] },
     riblt: { mayImport: [], doors: ['./testing'] },
     protocol: {
       mayImport: ['kernel'],

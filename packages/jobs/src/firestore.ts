@@ -3,4 +3,4 @@ export {
   createFirestoreJobStore,
   type FirestoreJobStoreDeps,
   type FirestoreJobStoreOptions,
-} from './firestore/firestore-engine.js';
+} from './firestore/firestore-job-store.js';

@@ -2,7 +2,7 @@
 //
 // The waits are long enough for a server to start, and spread so that 1,000 subscribers do not reconnect at once.
 import { backoffMs, type Random, SynclineError } from '@syncline/kernel';
-import { integer, members, orDefault } from './checks/values.js';
+import { integer, members, orDefault } from '@syncline/kernel/checks';
 import type { Cursor } from './job-store.js';
 
 export interface ReconnectOptions {

@@ -79,6 +79,7 @@ export type {
 } from './network/network.js';
 export { type Random, randomBelow } from './random.js';
 export { createMemoryStorage, type MemoryStorageDeps } from './storage/memory-storage.js';
+export { type DamagedEntry, readSound, type SoundEntries } from './storage/sound-range.js';
 export type {
   Durability,
   RangeOptions,

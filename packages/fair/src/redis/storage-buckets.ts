@@ -1,6 +1,7 @@
 // The buckets of the storage service: the checks of what it accepts, and the two queues, towards Redis and towards
 // `recv`. Both hold one entry per cell, so traffic cannot make them grow.
 import { abortedError, SynclineError } from '@syncline/kernel';
+import { refuseUnless } from '@syncline/kernel/checks';
 import {
   type CellDeltas,
   type Cells,
@@ -57,7 +58,10 @@ export function bucketsOf({ count, rows, columns, probabilities, timesMs }: Cell
 export function checkUpdates(updates: readonly Update[]): void {
   for (const [index, { seed, updates: deltas }] of updates.entries()) {
     const where = `updates[${index}]`;
-    refuseUnless(seed >= 0n && seed < 2n ** 64n, `${where}.seed`, seed, '0 to 2^64 - 1');
+    refuseUnless(seed >= 0n && seed < 2n ** 64n, `${where}.seed`, {
+      value: seed,
+      wanted: '0 to 2^64 - 1',
+    });
     for (const [at, delta] of deltas.entries()) checkDelta(`${where}.updates[${at}]`, delta);
   }
 }
@@ -67,22 +71,14 @@ function checkDelta(where: string, delta: BucketDelta): void {
   for (const field of ['rowId', 'colId', 'lastUpdateTimeMs'] as const) {
     const value = delta[field];
     const isId = Number.isSafeInteger(value) && value >= 0;
-    refuseUnless(isId, `${where}.${field}`, value, 'an integer from 0 to 2^53 - 1');
+    refuseUnless(isId, `${where}.${field}`, { value, wanted: 'an integer from 0 to 2^53 - 1' });
   }
-  refuseUnless(Number.isFinite(deltaProb), `${where}.deltaProb`, deltaProb, 'a finite number');
-  refuseUnless(lo >= 0 && lo <= 1, `${where}.lo`, lo, '0 to 1');
-  refuseUnless(hi >= lo && hi <= 1, `${where}.hi`, hi, `lo (${lo}) to 1`);
-}
-
-function refuseUnless(condition: boolean, field: string, value: unknown, wanted: string): void {
-  if (condition) return;
-  throw new SynclineError(
-    'invalid-argument',
-    `${field} is ${String(value)}; it must be ${wanted}`,
-    {
-      details: { field },
-    },
-  );
+  refuseUnless(Number.isFinite(deltaProb), `${where}.deltaProb`, {
+    value: deltaProb,
+    wanted: 'a finite number',
+  });
+  refuseUnless(lo >= 0 && lo <= 1, `${where}.lo`, { value: lo, wanted: '0 to 1' });
+  refuseUnless(hi >= lo && hi <= 1, `${where}.hi`, { value: hi, wanted: `lo (${lo}) to 1` });
 }
 
 // What `recv` returns: the latest value of each cell, until it is taken. One waiter at a time. A slow receiver

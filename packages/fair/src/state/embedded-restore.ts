@@ -4,7 +4,7 @@
 // Wall time is all that survives a restart. If the clock was set back, cells do not decay; nothing ever rises.
 // Unreadable entries, and seeds for which there is no room, are skipped: a missing cell only means that a flow
 // is forgotten, which is better than a server that does not start.
-import { type Clock, type Storage, StorageBatch, SynclineError } from '@syncline/kernel';
+import { type Clock, readSound, type Storage, StorageBatch, SynclineError } from '@syncline/kernel';
 import { type Cells, createCells } from '../cells.js';
 import { decayed } from '../decay.js';
 import { fairLimits } from '../limits.js';
@@ -14,7 +14,6 @@ import {
   decodeCell,
   decodeNamespace,
   namespaceOfCell,
-  readSound,
 } from './embedded-records.js';
 import type { Namespace } from './fair-store.js';
 import { type DefaultSeedUnit, defaultSeedAge, seedAge } from './seed-age.js';
@@ -45,8 +44,8 @@ export interface Restored {
 export async function restoreCells(deps: RestoreDeps): Promise<Restored> {
   const reader = new RecordReader(deps);
   try {
-    for await (const { entries, corruptKeys } of readSound(deps.storage, ALL_RECORDS)) {
-      for (const key of corruptKeys) reader.skip(key);
+    for await (const { entries, damaged } of readSound(deps.storage, ALL_RECORDS)) {
+      for (const { key } of damaged) reader.skip(key);
       for (const { key, value } of entries) reader.read(key, value);
     }
   } catch (thrown) {

@@ -11,6 +11,7 @@ import {
   type Clock,
   type Logger,
   type Metrics,
+  readSound,
   type Storage,
   StorageBatch,
   SynclineError,
@@ -26,7 +27,6 @@ import {
   encodeCell,
   encodeNamespace,
   namespaceKey,
-  readSound,
   seedPrefix,
 } from './embedded-records.js';
 import type { Namespace } from './fair-store.js';
@@ -151,9 +151,10 @@ export class EmbeddedWriter {
     const { namespace, dropped } = unwritten;
     for (const seed of [...dropped]) {
       const range = cellsOfSeed(namespace.name, seed);
-      for await (const { entries, corruptKeys } of readSound(this.#deps.storage, range)) {
-        const keys = [...entries.map(({ key }) => key), ...corruptKeys];
-        await this.#write(keys.reduce((batch, key) => batch.delete(key), new StorageBatch()));
+      for await (const { entries, damaged } of readSound(this.#deps.storage, range)) {
+        const batch = new StorageBatch();
+        for (const { key } of [...entries, ...damaged]) batch.delete(key);
+        await this.#write(batch);
       }
       dropped.delete(seed);
     }

@@ -1,5 +1,6 @@
 // Checks the arguments of calls, each by a table with one check per member. State writes are in checked-write.ts, and
 // cursors are checked where they are parsed.
+import * as check from '@syncline/kernel/checks';
 import {
   compareTags,
   type JobPatch,
@@ -15,47 +16,47 @@ import type { StoreSubscribeOptions } from '../job-store.js';
 import { type JobsLimitName, limitValues } from '../limits.js';
 import * as values from './values.js';
 
-const SPEC: values.Checks<Required<JobSpec>> = {
+const SPEC: check.Checks<Required<JobSpec>> = {
   jobId: values.checkJobId,
   numTasks: values.checkNumTasks,
-  expectedTags: values.orDefault(checkExpectedTags, []),
-  labels: values.orDefault(checkLabels, {}),
+  expectedTags: check.orDefault(checkExpectedTags, []),
+  labels: check.orDefault(checkLabels, {}),
 };
-const PATCH: values.Checks<JobPatch> = {
-  labels: values.optional(checkLabels),
-  expectedTags: values.optional(checkExpectedTags),
+const PATCH: check.Checks<JobPatch> = {
+  labels: check.optional(checkLabels),
+  expectedTags: check.optional(checkExpectedTags),
 };
 
 export type CheckedJobQuery = Omit<JobQuery, 'limit'> & Readonly<{ limit: number }>;
 
-const QUERY: values.Checks<CheckedJobQuery> = {
-  prefix: values.optional(values.checkText),
-  worst: values.optional(values.oneOf(...STATUS_CLASSES)),
-  afterJobId: values.optional(values.checkJobId),
+const QUERY: check.Checks<CheckedJobQuery> = {
+  prefix: check.optional(check.checkText),
+  worst: check.optional(check.oneOf(...STATUS_CLASSES)),
+  afterJobId: check.optional(values.checkJobId),
   limit: (value = limitValues.listJobsMax) => values.checkPageLimit(value, limitValues.listJobsMax),
 };
-const LEASE: values.Checks<LeaseRequest> = {
+const LEASE: check.Checks<LeaseRequest> = {
   jobId: values.checkJobId,
   incarnation: values.checkIncarnation,
   taskId: (value) => values.checkTaskId(value),
-  action: values.oneOf('claim', 'renew', 'release'),
+  action: check.oneOf('claim', 'renew', 'release'),
   epoch: values.checkEpoch,
   ttlMs: values.checkTtlMs,
   holder: values.checkHolder,
 };
 
-export const checkJobSpec = (spec: JobSpec) => values.checkMembers(spec, 'the job', SPEC);
-export const checkJobPatch = (patch: JobPatch) => values.checkMembers(patch, 'the patch', PATCH);
-export const checkJobQuery = (query: JobQuery) => values.checkMembers(query, 'the query', QUERY);
+export const checkJobSpec = (spec: JobSpec) => check.checkMembers(spec, 'the job', SPEC);
+export const checkJobPatch = (patch: JobPatch) => check.checkMembers(patch, 'the patch', PATCH);
+export const checkJobQuery = (query: JobQuery) => check.checkMembers(query, 'the query', QUERY);
 export const checkLeaseRequest = (request: LeaseRequest) =>
-  values.checkMembers(request, 'the lease request', LEASE);
+  check.checkMembers(request, 'the lease request', LEASE);
 
 /** Given `numTasks`, also checks that the job has the task. */
 export function checkScope(scope: Scope, numTasks?: number): Scope {
-  const taskId = values.optional((value) => values.checkTaskId(value, numTasks));
-  return values.checkMembers<Scope>(scope, 'the scope', {
+  const taskId = check.optional((value) => values.checkTaskId(value, numTasks));
+  return check.checkMembers<Scope>(scope, 'the scope', {
     taskId,
-    tag: values.optional(values.checkTag),
+    tag: check.optional(values.checkTag),
   });
 }
 
@@ -64,11 +65,11 @@ export type CheckedSubscribeOptions = StoreSubscribeOptions &
   Readonly<{ buffer: Readonly<{ maxEvents: number; maxBytes: number }> }>;
 
 const { bufferEventsMin, bufferEventsMax, bufferBytesMin, bufferBytesMax } = limitValues;
-const checkBuffer = values.members<CheckedSubscribeOptions['buffer']>({
-  maxEvents: values.orDefault(values.integer('maxEvents', bufferEventsMin, bufferEventsMax), 256),
-  maxBytes: values.orDefault(values.integer('maxBytes', bufferBytesMin, bufferBytesMax), 1 << 20),
+const checkBuffer = check.members<CheckedSubscribeOptions['buffer']>({
+  maxEvents: check.orDefault(check.integer('maxEvents', bufferEventsMin, bufferEventsMax), 256),
+  maxBytes: check.orDefault(check.integer('maxBytes', bufferBytesMin, bufferBytesMax), 1 << 20),
 });
-const checkInclude = values.checkThat<CheckedSubscribeOptions['include']>(
+const checkInclude = check.checkThat<CheckedSubscribeOptions['include']>(
   (value) => Array.isArray(value) && value.every((kind) => kind === 'lease' || kind === 'job'),
   "a list of 'lease' and 'job'",
   'include',
@@ -78,19 +79,19 @@ export function checkSubscribeOptions(
   options: StoreSubscribeOptions,
   numTasks?: number,
 ): CheckedSubscribeOptions {
-  return values.checkMembers<CheckedSubscribeOptions>(options, 'the subscription options', {
+  return check.checkMembers<CheckedSubscribeOptions>(options, 'the subscription options', {
     scope: (value) => checkScope(value as Scope, numTasks),
-    after: values.anyValue,
-    include: values.orDefault(checkInclude, []),
-    overflow: values.orDefault(values.oneOf('block', 'coalesce', 'fail'), 'block'),
-    buffer: values.orDefault(checkBuffer, {}),
-    signal: values.anyValue,
+    after: check.anyValue,
+    include: check.orDefault(checkInclude, []),
+    overflow: check.orDefault(check.oneOf('block', 'coalesce', 'fail'), 'block'),
+    buffer: check.orDefault(checkBuffer, {}),
+    signal: check.anyValue,
   });
 }
 
 /** Sorted by bytes, without duplicates. */
 function checkExpectedTags(value: unknown): readonly string[] {
-  values.refuseUnless(Array.isArray(value), 'expectedTags', { value, wanted: 'a list of tags' });
+  check.refuseUnless(Array.isArray(value), 'expectedTags', { value, wanted: 'a list of tags' });
   const { tagsPerJobMax: tagsMax } = limitValues;
   const tags = new Set<string>();
   for (const tag of value) {
@@ -103,17 +104,17 @@ function checkExpectedTags(value: unknown): readonly string[] {
 
 export function checkLabels(value: unknown): Labels {
   const { labelsMax } = limitValues;
-  const entries: readonly [string, unknown][] = Object.entries(values.checkObject(value, 'labels'));
+  const entries: readonly [string, unknown][] = Object.entries(check.checkObject(value, 'labels'));
   if (entries.length > labelsMax)
     throw values.limitExceeded(
       'labelsMax',
       `${entries.length} labels; at most ${labelsMax} are allowed`,
     );
   const labels = entries.map(([name, text]) => {
-    values.refuseUnless(name !== '', 'labels', { value: name, wanted: 'a name' });
+    check.refuseUnless(name !== '', 'labels', { value: name, wanted: 'a name' });
     return [
       withinBytes(name, 'a label name', 'labelNameBytesMax'),
-      withinBytes(values.checkText(text, 'labels'), 'a label value', 'labelValueBytesMax'),
+      withinBytes(check.checkText(text, 'labels'), 'a label value', 'labelValueBytesMax'),
     ];
   });
   return Object.fromEntries(labels) as Labels;

@@ -6,9 +6,15 @@ import { describe, expect, test } from 'vitest';
 import { checkWireWrite, type WriteFields } from '../checks/checked-write.js';
 import type { LeaseRequest, State, TaskLease } from '../job.js';
 import { jobsLimits } from '../limits.js';
-import { decideCreate, decideMark, decideUpdate, type JobApplied } from './decide-job.js';
-import { decideLease, decideLost } from './decide-lease.js';
-import { decideSetState } from './decide-set-state.js';
+import {
+  decideCreate,
+  decideLease,
+  decideLost,
+  decideMark,
+  decideSetState,
+  decideUpdate,
+  type JobApplied,
+} from './decisions.js';
 import type { Applied, CellRow, JobChange, JobRows, TaskRow } from './rows.js';
 
 type Step = Readonly<{

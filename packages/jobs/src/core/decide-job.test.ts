@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { JobSpec } from '../job.js';
 import { jobsLimits } from '../limits.js';
-import { decideCreate, decideMark, decideUpdate, type JobApplied } from './decide-job.js';
+import { decideCreate, decideMark, decideUpdate, type JobApplied } from './decisions.js';
 
 const spec: Required<JobSpec> = {
   jobId: 'nightly',

@@ -1,7 +1,7 @@
 import { SynclineError } from '@syncline/kernel';
 import { describe, expect, test } from 'vitest';
 import type { LeaseRequest, LeaseState } from '../job.js';
-import { decideLease, decideLost, type LeaseRows } from './decide-lease.js';
+import { decideLease, decideLost, type LeaseRows } from './decisions.js';
 import type { TaskRow } from './rows.js';
 
 const NOW_MS = 5_000;

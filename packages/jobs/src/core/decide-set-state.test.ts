@@ -2,7 +2,7 @@ import { SynclineError } from '@syncline/kernel';
 import { describe, expect, test } from 'vitest';
 import { checkWireWrite, type WriteFields } from '../checks/checked-write.js';
 import { jobsLimits } from '../limits.js';
-import { decideSetState, type SetStateRows } from './decide-set-state.js';
+import { decideSetState, type SetStateRows } from './decisions.js';
 import type { CellRow, JobRow, TaskRow } from './rows.js';
 
 const NOW_MS = 5_000;

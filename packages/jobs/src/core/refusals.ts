@@ -1,6 +1,7 @@
 // Reasons to refuse a well-formed change: missing job, marked as deleted, fenced, event id reused, limit reached.
 import { SynclineError } from '@syncline/kernel';
-import { invalidArgument, limitExceeded } from '../checks/values.js';
+import { invalidArgument } from '@syncline/kernel/checks';
+import { limitExceeded } from '../checks/values.js';
 import { type JobsLimitName, limitValues } from '../limits.js';
 import type { JobRow, TaskRow, WrittenTags } from './rows.js';
 

@@ -24,62 +24,40 @@ const KINDS = [KeyKind.log, KeyKind.cell, KeyKind.task, KeyKind.tag, KeyKind.hea
 /** Delay before retrying after a failure, for example when the disk is full. */
 const RETRY_MS = 1_000;
 
-export class Deletions {
-  readonly #deps: EmbeddedAdapterDeps;
-  readonly #keysMax: number;
-  readonly #stop = new AbortController();
+export type Deletions = ReturnType<typeof createDeletions>;
+
+export function createDeletions({ storage, clock, logger }: EmbeddedAdapterDeps, keysMax: number) {
+  const stopping = new AbortController();
+  const { signal } = stopping;
   /** Job numbers of deletions that are committed but not yet carried out. */
-  readonly #jobNos: number[] = [];
-  #running: Promise<void> | undefined;
+  const jobNos: number[] = [];
+  let running: Promise<void> | undefined;
 
-  constructor(deps: EmbeddedAdapterDeps, keysMax: number) {
-    this.#deps = deps;
-    this.#keysMax = keysMax;
-  }
-
-  get pendingCount(): number {
-    return this.#jobNos.length;
-  }
-
-  /** Call it once the job's `x` row is stored. */
-  add(jobNo: number): void {
-    this.#jobNos.push(jobNo);
-    if (!this.#stop.signal.aborted) this.#running ??= this.#run();
-  }
-
-  async stop(): Promise<void> {
-    this.#stop.abort();
-    await this.#running;
-  }
-
-  async #run(): Promise<void> {
-    const { clock, logger } = this.#deps;
-    const { signal } = this.#stop;
-    while (this.#jobNos.length > 0 && !signal.aborted) {
-      const [jobNo = 0] = this.#jobNos;
+  async function run(): Promise<void> {
+    while (jobNos.length > 0 && !signal.aborted) {
+      const [jobNo = 0] = jobNos;
       try {
-        await this.#removeJob(jobNo);
-        this.#jobNos.shift();
+        await removeJob(jobNo);
+        jobNos.shift();
       } catch (thrown) {
-        this.#jobNos.push(...this.#jobNos.splice(0, 1)); // try the others first: only this job may be affected
+        jobNos.push(...jobNos.splice(0, 1)); // try the others first: only this job may be affected
         const { code } = SynclineError.from(thrown, 'storage-failed');
         if (code === 'closed' || code === 'storage-failed') break; // resumed at the next start
         logger.warn('🟡 a deleted job still has rows', { error: code });
         await clock.sleep(RETRY_MS, signal).catch(() => {}); // stopped: the loop ends
       }
     }
-    this.#running = undefined;
+    running = undefined;
   }
 
-  async #removeJob(jobNo: number): Promise<void> {
-    const { storage } = this.#deps;
+  async function removeJob(jobNo: number): Promise<void> {
     const batch = new StorageBatch();
     for (const kind of KINDS) {
       await storage.whenReadable();
       for await (const page of readBatches(storage, jobRange(kind, jobNo))) {
         for (const { key } of page) {
-          if (batch.delete(key).length < this.#keysMax) continue;
-          if (this.#stop.signal.aborted) return;
+          if (batch.delete(key).length < keysMax) continue;
+          if (signal.aborted) return;
           await storage.write(batch, { durability: 'synced' });
           batch.clear();
         }
@@ -87,4 +65,19 @@ export class Deletions {
     }
     await storage.write(batch.delete(deletedKey(jobNo)), { durability: 'synced' });
   }
+
+  return {
+    pendingCount: () => jobNos.length,
+
+    /** Call it once the job's `x` row is stored. */
+    add(jobNo: number): void {
+      jobNos.push(jobNo);
+      if (!signal.aborted) running ??= run();
+    },
+
+    async stop(): Promise<void> {
+      stopping.abort();
+      await running;
+    },
+  };
 }

@@ -12,24 +12,17 @@ import { type EngineJobStore, type EngineOptions, openJobStore } from '../engine
 import type * as port from '../engine/store-adapter.js';
 import { ALL_CAPABILITIES, type StoreCapabilities } from '../job-store.js';
 import { limitValues } from '../limits.js';
-import { Deletions, type EmbeddedAdapterDeps } from './deletions.js';
+import { createDeletions, type Deletions, type EmbeddedAdapterDeps } from './deletions.js';
 import { embeddedView } from './embedded-view.js';
-import {
-  type EmbeddedHandle,
-  loadRows,
-  type ReadRow,
-  readBatches,
-  readStart,
-  tagNoOf,
-} from './load-rows.js';
+import * as load from './load-rows.js';
 import * as rows from './rows.js';
 
-type Job = port.MirroredJob<EmbeddedHandle>;
+type Job = port.MirroredJob<load.EmbeddedHandle>;
 
 /** A prefix with any other character matches no job id. */
 const JOB_ID_PART = /^[\x21-\x7e]*$/;
 
-export class EmbeddedAdapter implements port.StoreAdapter<EmbeddedHandle> {
+export class EmbeddedAdapter implements port.StoreAdapter<load.EmbeddedHandle> {
   readonly capabilities: StoreCapabilities;
   readonly #deps: EmbeddedAdapterDeps;
   readonly #batch = new StorageBatch();
@@ -40,12 +33,12 @@ export class EmbeddedAdapter implements port.StoreAdapter<EmbeddedHandle> {
   constructor(deps: EmbeddedAdapterDeps, keysMax: number, capabilities = ALL_CAPABILITIES) {
     this.#deps = deps;
     this.capabilities = capabilities;
-    this.#deletions = new Deletions(deps, keysMax);
+    this.#deletions = createDeletions(deps, keysMax);
   }
 
   async start(): Promise<port.StoreStart> {
     const { storage, logger } = this.#deps;
-    const start = await readStart(storage);
+    const start = await load.readStart(storage);
     this.#row = start.row;
     this.#hasBufferedMark = start.hasBufferedMark;
     for (const jobNo of start.deletedJobNos) this.#deletions.add(jobNo);
@@ -60,14 +53,14 @@ export class EmbeddedAdapter implements port.StoreAdapter<EmbeddedHandle> {
     return storage.health().kind === 'reopening' ? storage.whenReadable() : undefined;
   }
 
-  async loadJob(jobId: string): Promise<port.JobRows<EmbeddedHandle> | undefined> {
-    const job = await loadRows(this.#deps.storage, jobId);
+  async loadJob(jobId: string): Promise<port.JobRows<load.EmbeddedHandle> | undefined> {
+    const job = await load.loadRows(this.#deps.storage, jobId);
     return job && this.#isCommitted(job.handle.jobNo) ? job : undefined;
   }
 
   async commit(
     _: readonly port.CommitRequest[],
-    decide: port.Decide<EmbeddedHandle>,
+    decide: port.Decide<load.EmbeddedHandle>,
   ): Promise<void> {
     const { storage } = this.#deps;
     const commit = decide({
@@ -113,7 +106,7 @@ export class EmbeddedAdapter implements port.StoreAdapter<EmbeddedHandle> {
 
   async *listJobs({ prefix, after }: port.JobRange): AsyncGenerator<readonly port.ListedJob[]> {
     if (!JOB_ID_PART.test(prefix)) return;
-    for await (const page of readBatches(this.#deps.storage, rows.jobsRange(prefix, after)))
+    for await (const page of load.readBatches(this.#deps.storage, rows.jobsRange(prefix, after)))
       yield page.flatMap(({ key, value }) => this.#listed(key, value));
   }
 
@@ -139,7 +132,7 @@ export class EmbeddedAdapter implements port.StoreAdapter<EmbeddedHandle> {
   }
 
   status() {
-    return { storage: this.#deps.storage.health(), deletions: this.#deletions.pendingCount };
+    return { storage: this.#deps.storage.health(), deletions: this.#deletions.pendingCount() };
   }
 
   /** Makes buffered writes durable. Otherwise the next start assumes that some were lost, as after a crash. */
@@ -162,7 +155,10 @@ export class EmbeddedAdapter implements port.StoreAdapter<EmbeddedHandle> {
   }
 
   /** Returns the handle with the tags that are new. */
-  #encodeJob(job: port.JobCommit<EmbeddedHandle>, { jobNo, tags }: EmbeddedHandle): EmbeddedHandle {
+  #encodeJob(
+    job: port.JobCommit<load.EmbeddedHandle>,
+    { jobNo, tags }: load.EmbeddedHandle,
+  ): load.EmbeddedHandle {
     const batch = this.#batch;
     const { row, head } = job;
     const handle = { jobNo, tags: [...tags] };
@@ -173,7 +169,7 @@ export class EmbeddedAdapter implements port.StoreAdapter<EmbeddedHandle> {
     }
     if (job.isRowChanged) batch.put(rows.jobKey(row.jobId), rows.encodeJobRow({ jobNo, row }));
     for (const { taskId, tag, row: cell } of job.cells.values()) {
-      const tagNo = tagNoOf(handle, tag);
+      const tagNo = load.tagNoOf(handle, tag);
       if (tagNo === handle.tags.length) {
         handle.tags.push(tag);
         batch.put(rows.tagKey(jobNo, tagNo), encode(rows.tagRow, { tag }));
@@ -194,7 +190,10 @@ export class EmbeddedAdapter implements port.StoreAdapter<EmbeddedHandle> {
   }
 
   /** The replacement of a removed change must be as durable as the removal. If it may be only buffered, it is repeated. */
-  #encodeRemoved({ removed, cells }: port.JobCommit<EmbeddedHandle>, handle: EmbeddedHandle): void {
+  #encodeRemoved(
+    { removed, cells }: port.JobCommit<load.EmbeddedHandle>,
+    handle: load.EmbeddedHandle,
+  ): void {
     const batch = this.#batch;
     const written = new Set(cells.keys());
     for (const { kind, revision, taskId, tag } of removed) {
@@ -209,21 +208,21 @@ export class EmbeddedAdapter implements port.StoreAdapter<EmbeddedHandle> {
     }
   }
 
-  #cell(handle: EmbeddedHandle, taskId: number, tag: string) {
-    const key = rows.cellKey(handle.jobNo, tagNoOf(handle, tag), taskId);
+  #cell(handle: load.EmbeddedHandle, taskId: number, tag: string) {
+    const key = rows.cellKey(handle.jobNo, load.tagNoOf(handle, tag), taskId);
     const bytes = this.#deps.storage.get(key) ?? missing(key);
     return { key, bytes, row: rows.decodeCell(key, bytes) };
   }
 
   /** The State message of a record; undefined if there is no such record. */
-  #record({ jobNo }: EmbeddedHandle, revision: number): Uint8Array | undefined {
+  #record({ jobNo }: load.EmbeddedHandle, revision: number): Uint8Array | undefined {
     const key = rows.logKey(jobNo, revision);
     const bytes = this.#deps.storage.get(key);
     return bytes && rows.decodeRecord(key, bytes).bytes;
   }
 
   /** Empty if the job was deleted while the list was read, or its creation is in flight (J4). */
-  #listed(key: Uint8Array, value: ReadRow['value']): readonly port.ListedJob[] {
+  #listed(key: Uint8Array, value: load.ReadRow['value']): readonly port.ListedJob[] {
     const { storage } = this.#deps;
     const jobId = rows.jobIdOfKey(key);
     try {

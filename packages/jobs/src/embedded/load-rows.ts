@@ -1,6 +1,12 @@
 // Reads rows from the storage: ranges of them, of which some may be damaged, all rows of a job, and what a store needs at
 // startup. A job does not change while it is not loaded, so consecutive reads are consistent.
-import { type Storage, StorageBatch, type StorageReads, SynclineError } from '@syncline/kernel';
+import {
+  readSound,
+  type Storage,
+  StorageBatch,
+  type StorageReads,
+  SynclineError,
+} from '@syncline/kernel';
 import { encode } from '@syncline/kernel/wire';
 import { hasCode } from '../core/refusals.js';
 import type { TaskRow } from '../core/rows.js';
@@ -34,38 +40,18 @@ export async function readRows(
 /** A row as read from the storage. For a damaged one, `value` is the error. */
 export type ReadRow = Readonly<{ key: Uint8Array; value: Uint8Array | SynclineError }>;
 
-/** Reads a range in the storage's batches. A damaged row does not end the read. */
+/** Reads a range in the storage's batches. A damaged row does not end the read, unless its key is truncated. */
 export async function* readBatches(
   reads: StorageReads,
-  { from, to }: rows.KeyRange,
+  range: rows.KeyRange,
 ): AsyncGenerator<readonly ReadRow[]> {
-  for (let next = from; ; ) {
-    try {
-      for await (const entries of reads.range({ from: next, to }).batches()) {
-        const last = entries.at(-1);
-        if (last) next = keyBehind(last.key);
-        yield entries;
-      }
-      return;
-    } catch (thrown) {
-      const key = hasCode(thrown, 'corrupt') && damagedKeyOf(thrown);
-      if (!key) throw thrown;
-      yield* reads.range({ from: next, to: key }).batches();
-      yield [{ key, value: thrown }];
-      next = keyBehind(key);
+  for await (const { entries, damaged } of readSound(reads, range)) {
+    yield entries;
+    for (const { key, isTruncated, error } of damaged) {
+      if (isTruncated) throw error;
+      yield [{ key, value: error }];
     }
   }
-}
-
-function damagedKeyOf({ details: { keyHex } }: SynclineError): Uint8Array | undefined {
-  const isWhole = typeof keyHex === 'string' && /^[0-9a-f]+$/.test(keyHex);
-  return isWhole ? Buffer.from(keyHex, 'hex') : undefined;
-}
-
-function keyBehind(key: Uint8Array): Uint8Array {
-  const behind = new Uint8Array(key.length + 1);
-  behind.set(key);
-  return behind;
 }
 
 export interface EmbeddedHandle {

@@ -7,14 +7,7 @@ import { decode, encode, WireReader } from '@syncline/kernel/wire';
 import type { JobInfo, Scope, State, TaskLease } from '../job.js';
 import type { GapReason, History, JobEvent, StoreSubscribeOptions } from '../job-store.js';
 import { formatCursor } from '../job-store.js';
-import type { StoredState } from '../wire/messages.js';
-import {
-  jobMessage,
-  leaseMessage,
-  readStoredState,
-  stateMessage,
-  withPayload,
-} from '../wire/messages.js';
+import * as messages from '../wire/messages.js';
 
 export type ChangeKind = 'state' | 'lease' | 'job';
 
@@ -29,40 +22,47 @@ export interface StoredChange {
   readonly bytes: Uint8Array;
 }
 
-export function encodeState(state: StoredState): Uint8Array {
-  return encode(stateMessage, state);
+export function encodeState(state: messages.StoredState): Uint8Array {
+  return encode(messages.stateMessage, state);
 }
 
-export function stateChange(state: StoredState): StoredChange {
+export function stateChange(state: messages.StoredState): StoredChange {
   const { revision, timestampMs, taskId, tag } = state;
   return { kind: 'state', revision, timestampMs, taskId, tag, bytes: encodeState(state) };
 }
 
 export function leaseChange(lease: TaskLease, timestampMs: number): StoredChange {
   const { revision, taskId } = lease;
-  const bytes = encode(leaseMessage, lease);
+  const bytes = encode(messages.leaseMessage, lease);
   return { kind: 'lease', revision, timestampMs, taskId, tag: '', bytes };
 }
 
 export function jobChange(job: JobInfo): StoredChange {
   const { revision, changedAtMs: timestampMs } = job;
-  return { kind: 'job', revision, timestampMs, taskId: 0, tag: '', bytes: encode(jobMessage, job) };
+  return {
+    kind: 'job',
+    revision,
+    timestampMs,
+    taskId: 0,
+    tag: '',
+    bytes: encode(messages.jobMessage, job),
+  };
 }
 
-export function decodeStoredState(bytes: Uint8Array, jobId: string): StoredState {
-  return readStoredState(new WireReader('State', bytes), jobId);
+export function decodeStoredState(bytes: Uint8Array, jobId: string): messages.StoredState {
+  return messages.readStoredState(new WireReader('State', bytes), jobId);
 }
 
 export function decodeState(bytes: Uint8Array, jobId: string): State {
-  return withPayload(decodeStoredState(bytes, jobId));
+  return messages.withPayload(decodeStoredState(bytes, jobId));
 }
 
 export function decodeLease({ bytes }: StoredChange): TaskLease {
-  return decode(leaseMessage, bytes, { name: 'Lease' });
+  return decode(messages.leaseMessage, bytes, { name: 'Lease' });
 }
 
 export function decodeJob({ bytes }: StoredChange): JobInfo {
-  return decode(jobMessage, bytes, { name: 'Job' });
+  return decode(messages.jobMessage, bytes, { name: 'Job' });
 }
 
 /** The task and tag of a change, read from the start of its message: fields 1 and, of a state, 2. */

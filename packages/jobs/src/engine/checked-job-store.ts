@@ -1,10 +1,10 @@
-// A job store in front of an engine: one over an adapter, Firestore, or a remote server. It checks input, once, and
-// returns states as objects; the engine works with encoded states, which a server sends as they are.
-import { SynclineError } from '@syncline/kernel';
+// What all job stores have in common: they check input, once, and return states as objects. Their reads and writes
+// (those of the engine, of Firestore, or of a remote server) use encoded states, which a server sends as they are.
+import { abortedError, SynclineError } from '@syncline/kernel';
 import { type CheckedWrite, checkStateWrite } from '../checks/checked-write.js';
 import * as input from '../checks/input.js';
 import { checkCount, checkJobId, checkPageLimit, checkTag, checkTaskId } from '../checks/values.js';
-import type { MeantJob } from '../core/decide-job.js';
+import type { MeantJob } from '../core/decisions.js';
 import type { JobInfo, JobList, JobPatch, JobSpec, LeaseRequest, TaskLease } from '../job.js';
 import { mapProgress, type Progress, type Scope, type State } from '../job.js';
 import type {
@@ -60,67 +60,60 @@ export interface StoreReads {
   progress(jobId: string, scope: Scope, signal: Signal): Promise<JobProgress>;
 }
 
-export interface StoreEngine {
-  readonly capabilities: StoreCapabilities;
-  readonly reads: StoreReads;
-  readonly writes: StoreWrites;
-  /** Throws `closed` or `aborted`. */
-  begin(signal: Signal): void;
-  close(): Promise<void>;
-}
-
-export abstract class CheckedJobStore<Engine extends StoreEngine> implements JobStore {
-  readonly capabilities: StoreCapabilities;
+export abstract class CheckedJobStore implements JobStore {
+  abstract readonly capabilities: StoreCapabilities;
+  protected abstract readonly reads: StoreReads;
+  protected abstract readonly writes: StoreWrites;
   readonly observer: JobsMetrics;
-  readonly engine: Engine;
-  protected readonly deps: TimedWriteDeps;
+  readonly #timing: TimedWriteDeps;
+  #closing: Promise<void> | undefined;
 
-  constructor(engine: Engine, deps: TimedWriteDeps) {
-    this.capabilities = engine.capabilities;
+  constructor(deps: TimedWriteDeps) {
     this.observer = deps.metrics;
-    this.engine = engine;
-    this.deps = deps;
+    this.#timing = deps;
   }
 
   abstract subscribe(jobId: string, options: StoreSubscribeOptions): JobSubscription;
+  /** Called once. */
+  protected abstract end(): Promise<void>;
 
   createJob: JobStore['createJob'] = async (spec, call) =>
-    this.engine.writes.createJob(input.checkJobSpec(spec), this.#begin(call));
+    this.writes.createJob(input.checkJobSpec(spec), this.#begin(call));
 
   getJob: JobStore['getJob'] = async (jobId, call) =>
-    this.engine.reads.getJob(checkJobId(jobId), this.#begin(call));
+    this.reads.getJob(checkJobId(jobId), this.#begin(call));
 
   listJobs: JobStore['listJobs'] = async (query, call) =>
-    this.engine.reads.listJobs(input.checkJobQuery(query), this.#begin(call));
+    this.reads.listJobs(input.checkJobQuery(query), this.#begin(call));
 
   updateJob: JobStore['updateJob'] = async (jobId, patch, call = {}) => {
     const meant = { jobId: checkJobId(jobId), incarnation: call.incarnation };
-    return this.engine.writes.updateJob(meant, input.checkJobPatch(patch), this.#begin(call));
+    return this.writes.updateJob(meant, input.checkJobPatch(patch), this.#begin(call));
   };
 
   markJobDeleted: JobStore['markJobDeleted'] = async (jobId, call = {}) => {
     const meant = { jobId: checkJobId(jobId), incarnation: call.incarnation };
-    return this.engine.writes.markJobDeleted(meant, this.#begin(call));
+    return this.writes.markJobDeleted(meant, this.#begin(call));
   };
 
   deleteJob: JobStore['deleteJob'] = async (jobId, call = {}) => {
     const { incarnation, ifRevision } = call;
     const meant = { jobId: checkJobId(jobId), incarnation, ifRevision };
-    return this.engine.writes.deleteJob(meant, this.#begin(call));
+    return this.writes.deleteJob(meant, this.#begin(call));
   };
 
   lease: JobStore['lease'] = async (request, call) =>
-    this.engine.writes.lease(input.checkLeaseRequest(request), this.#begin(call));
+    this.writes.lease(input.checkLeaseRequest(request), this.#begin(call));
 
   setState: JobStore['setState'] = async (write, call) => {
     const run: () => ReturnType<JobStore['setState']> = async () => {
       const checked = checkStateWrite(write);
-      const answer = await this.engine.writes.setState(checked, this.#begin(call));
+      const answer = await this.writes.setState(checked, this.#begin(call));
       const state = this.decode(answer.state, checked.jobId);
       if (!answer.applied) return { applied: false, reason: 'version', current: state };
       return { applied: true, duplicate: answer.duplicate, state };
     };
-    return call?.observer === this.observer ? run() : timedWrite(this.deps, run);
+    return call?.observer === this.observer ? run() : this.timed(run);
   };
 
   listStates: JobStore['listStates'] = async (jobId, scope, page, call) => {
@@ -131,7 +124,7 @@ export abstract class CheckedJobStore<Engine extends StoreEngine> implements Job
   getState: JobStore['getState'] = async (jobId, taskId, tag, call) => {
     const signal = this.#begin(call);
     const cell = { taskId: checkTaskId(taskId), tag: checkTag(tag) };
-    const bytes = await this.engine.reads.getState(checkJobId(jobId), cell, signal);
+    const bytes = await this.reads.getState(checkJobId(jobId), cell, signal);
     return bytes && this.decode(bytes, jobId);
   };
 
@@ -142,7 +135,8 @@ export abstract class CheckedJobStore<Engine extends StoreEngine> implements Job
     (await this.progress(jobId, {}, call?.signal)).lost;
 
   close(): Promise<void> {
-    return this.engine.close();
+    this.#closing ??= this.end();
+    return this.#closing;
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -150,8 +144,8 @@ export abstract class CheckedJobStore<Engine extends StoreEngine> implements Job
   }
 
   async progress(jobId: string, scope: Scope, signal: Signal): Promise<JobProgress> {
-    this.engine.begin(signal);
-    return this.engine.reads.progress(checkJobId(jobId), input.checkScope(scope), signal);
+    this.begin(signal);
+    return this.reads.progress(checkJobId(jobId), input.checkScope(scope), signal);
   }
 
   async listEncoded(
@@ -160,12 +154,26 @@ export abstract class CheckedJobStore<Engine extends StoreEngine> implements Job
     page: PageBounds,
     signal: Signal,
   ): Promise<EncodedPage> {
-    this.engine.begin(signal);
+    this.begin(signal);
     const bounds = {
       afterRevision: checkCount(page.afterRevision, 'afterRevision'),
       limit: checkPageLimit(page.limit, limitValues.listStatesMax),
     };
-    return this.engine.reads.listStates(checkJobId(jobId), input.checkScope(scope), bounds, signal);
+    return this.reads.listStates(checkJobId(jobId), input.checkScope(scope), bounds, signal);
+  }
+
+  protected get isClosed(): boolean {
+    return this.#closing !== undefined;
+  }
+
+  /** Throws `closed` or `aborted`. */
+  protected begin(signal: Signal): void {
+    if (this.#closing) throw new SynclineError('closed', 'the job store is closed');
+    if (signal?.aborted) throw abortedError('the call to the job store', signal);
+  }
+
+  protected timed<T>(run: () => T | Promise<T>): Promise<T> {
+    return timedWrite(this.#timing, run);
   }
 
   protected decode(bytes: Uint8Array, jobId: string): State {
@@ -173,26 +181,24 @@ export abstract class CheckedJobStore<Engine extends StoreEngine> implements Job
   }
 
   #begin(call: CallOptions | undefined): Signal {
-    this.engine.begin(call?.signal);
+    this.begin(call?.signal);
     return call?.signal;
   }
 }
 
-export interface LocalEngine extends StoreEngine {
-  openSubscription(
+/** A store that is not remote. The `…Encoded` methods are for a server. */
+export abstract class LocalJobStore extends CheckedJobStore {
+  abstract status(): object;
+  protected abstract openSubscription(
     jobId: string,
     options: StoreSubscribeOptions,
     signal: AbortSignal,
   ): Promise<OpenedSubscription>;
-  status(): object;
-}
 
-/** A store that is not remote. The `…Encoded` methods are for a server. */
-export class LocalJobStore<Engine extends LocalEngine> extends CheckedJobStore<Engine> {
   async setEncoded(write: CheckedWrite): Promise<EncodedResult> {
-    return timedWrite(this.deps, () => {
-      this.engine.begin(undefined);
-      return this.engine.writes.setState(write, undefined);
+    return this.timed(() => {
+      this.begin(undefined);
+      return this.writes.setState(write, undefined);
     });
   }
 
@@ -204,22 +210,18 @@ export class LocalJobStore<Engine extends LocalEngine> extends CheckedJobStore<E
     return this.#subscribe(jobId, options, (event) => event);
   }
 
-  status(): ReturnType<Engine['status']> {
-    return this.engine.status() as ReturnType<Engine['status']>;
-  }
-
   #subscribe<E>(
     jobId: string,
     options: StoreSubscribeOptions,
     convert: (event: EncodedEvent) => E,
   ): JobSubscription<E> {
-    const open = (signal: AbortSignal) => this.engine.openSubscription(jobId, options, signal);
+    const open = (signal: AbortSignal) => this.openSubscription(jobId, options, signal);
     return new StoreSubscription(open, options, convert);
   }
 }
 
-export function localStore(store: JobStore): LocalJobStore<LocalEngine> {
-  if (store instanceof LocalJobStore) return store as LocalJobStore<LocalEngine>;
+export function localStore(store: JobStore): LocalJobStore {
+  if (store instanceof LocalJobStore) return store;
   throw new SynclineError(
     'invalid-argument',
     'a server needs a job store created with openJobStore from @syncline/jobs/store-kit',

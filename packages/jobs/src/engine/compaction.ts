@@ -15,57 +15,36 @@ import type { RemovedChange } from './store-adapter.js';
 const REMOVAL_BYTES = 32;
 const EVERYTHING = { scope: {}, withLeases: true, withJob: true };
 
-export class Compaction {
-  readonly #deps: EngineParts;
-  readonly #keysMax: number;
-  readonly #running = new Set<Promise<void>>();
-  #isStopped = false;
+export type Compaction = ReturnType<typeof createCompaction>;
 
-  constructor(deps: EngineParts, keysMax: number) {
-    this.#deps = deps;
-    this.#keysMax = keysMax;
-  }
+export function createCompaction(
+  { adapter, clock, commits, logger }: EngineParts,
+  keysMax: number,
+) {
+  const running = new Set<Promise<void>>();
+  let isStopped = false;
 
-  /** Call it after each commit, and periodically. Runs steps as long as at least `changesMin` changes are due. */
-  consider(job: JobMirror, changesMin = this.#keysMax): void {
-    if (!this.#isDue(job, changesMin) || job.isCompacting) return;
-    job.isCompacting = true;
-    const run = this.#run(job, changesMin).finally(() => {
-      job.isCompacting = false;
-      this.#running.delete(run);
-    });
-    this.#running.add(run);
-  }
+  const targetOf = ({ retention, head }: JobMirror) =>
+    Math.min(head.revision, retention.outside(head.revision, clock.nowMs()));
 
-  async stop(): Promise<void> {
-    this.#isStopped = true;
-    await Promise.all(this.#running);
-  }
+  const isDue = (job: JobMirror, changesMin: number) =>
+    !isStopped && !job.isDeleted && targetOf(job) - job.head.compactedTo >= changesMin;
 
-  #isDue(job: JobMirror, changesMin: number): boolean {
-    if (this.#isStopped || job.isDeleted) return false;
-    return this.#target(job) - job.head.compactedTo >= changesMin;
-  }
-
-  #target({ retention, head }: JobMirror): number {
-    return Math.min(head.revision, retention.outside(head.revision, this.#deps.clock.nowMs()));
-  }
-
-  async #run(job: JobMirror, changesMin: number): Promise<void> {
+  async function run(job: JobMirror, changesMin: number): Promise<void> {
     try {
-      while (this.#isDue(job, changesMin) && (await this.#step(job)));
+      while (isDue(job, changesMin) && (await step(job)));
     } catch (thrown) {
       // A later commit triggers it again; until then the store keeps more than necessary.
       const { code } = SynclineError.from(thrown, 'storage-failed');
       const { jobId } = job.row;
       if (code !== 'closed' && !job.isDeleted)
-        this.#deps.logger.warn('🟡 the log of a job was not compacted', { jobId, error: code });
+        logger.warn('🟡 the log of a job was not compacted', { jobId, error: code });
     }
   }
 
   /** False when the job is no longer in memory. */
-  async #step(job: JobMirror): Promise<boolean> {
-    const { compactedTo, candidates } = await this.#read(job);
+  async function step(job: JobMirror): Promise<boolean> {
+    const { compactedTo, candidates } = await read(job);
     let isCurrent = false;
     const decide = (batch: CommitBatch, staged: StagedJob | undefined) => {
       isCurrent = staged?.job === job;
@@ -79,15 +58,14 @@ export class Compaction {
       batch.requireSynced();
     };
     const bytes = candidates.length * REMOVAL_BYTES;
-    await this.#deps.commits.run(job.row.jobId, decide, { bytes, isOwn: true });
+    await commits.run(job.row.jobId, decide, { bytes, isOwn: true });
     return isCurrent;
   }
 
   /** A change that cannot be read is kept. */
-  async #read(job: JobMirror) {
-    const { adapter, commits, logger } = this.#deps;
+  async function read(job: JobMirror) {
     const { compactedTo } = job.head;
-    const through = Math.min(this.#target(job), compactedTo + this.#keysMax);
+    const through = Math.min(targetOf(job), compactedTo + keysMax);
     const candidates: RemovedChange[] = [];
     let bytes = 0;
     await adapter.whenReadable?.();
@@ -111,6 +89,24 @@ export class Compaction {
     }
     return { candidates, compactedTo: through };
   }
+
+  return {
+    /** Call it after each commit, and periodically. Runs steps as long as at least `changesMin` changes are due. */
+    consider(job: JobMirror, changesMin = keysMax): void {
+      if (!isDue(job, changesMin) || job.isCompacting) return;
+      job.isCompacting = true;
+      const steps = run(job, changesMin).finally(() => {
+        job.isCompacting = false;
+        running.delete(steps);
+      });
+      running.add(steps);
+    },
+
+    async stop(): Promise<void> {
+      isStopped = true;
+      await Promise.all(running);
+    },
+  };
 }
 
 /** False if the row is damaged: whether the change was replaced is then unknown, and it is kept. */

@@ -1,20 +1,12 @@
 // The engine shared by all adapters. Writes are decided in job-writes.ts and committed in commits.ts, reads are served
 // by job-reads.ts, and storage is left to the adapter. Input has already been checked.
-import {
-  abortedError,
-  createSystemClock,
-  createSystemRandom,
-  SynclineError,
-  silentLogger,
-  silentMetrics,
-  type Timer,
-} from '@syncline/kernel';
+import { SynclineError, type Timer } from '@syncline/kernel';
 import { checkJobId } from '../checks/values.js';
 import type { StoreCapabilities, StoreSubscribeOptions } from '../job-store.js';
 import { limitValues } from '../limits.js';
-import { type LocalEngine, LocalJobStore, type StoreWrites } from './checked-job-store.js';
+import { LocalJobStore, type StoreWrites } from './checked-job-store.js';
 import { Commits } from './commits.js';
-import { Compaction } from './compaction.js';
+import { type Compaction, createCompaction } from './compaction.js';
 import { JobCache } from './job-cache.js';
 import {
   JobFeed,
@@ -25,17 +17,8 @@ import {
 import type { JobMirror } from './job-mirror.js';
 import { JobReads } from './job-reads.js';
 import { jobWrites } from './job-writes.js';
-import { Leases } from './leases.js';
+import { createLeases, type Leases } from './leases.js';
 import type { AdapterHost, EngineDeps, StoreAdapter, StoreStart } from './store-adapter.js';
-
-export function withSystemDeps(deps: Partial<EngineDeps>): EngineDeps {
-  return {
-    clock: deps.clock ?? createSystemClock(),
-    random: deps.random ?? createSystemRandom(),
-    logger: deps.logger ?? silentLogger,
-    metrics: deps.metrics ?? silentMetrics,
-  };
-}
 
 /** Limits that can be set for one store. limits.ts explains them and has their defaults. */
 export type EngineOptions = Readonly<
@@ -53,7 +36,7 @@ export type EngineOptions = Readonly<
   >
 >;
 
-export type EngineJobStore = LocalJobStore<JobEngine>;
+export type EngineJobStore = JobEngine;
 
 /** Opens a job store on an adapter. Closing the store closes the adapter. */
 export async function openJobStore(
@@ -63,34 +46,32 @@ export async function openJobStore(
 ): Promise<EngineJobStore> {
   const engine = new JobEngine(adapter, deps, options);
   engine.start(await adapter.start(engine));
-  return new LocalJobStore(engine, deps);
+  return engine;
 }
-
-type Signal = AbortSignal | undefined;
 
 /** Interval of the sweep over idle jobs: it compacts changes past retention and drops feeds without subscribers. */
 const SWEEP_MS = 60_000;
 /** A job's recent changes use at most 1/16 of the cache. */
 const RINGS_PER_CACHE = 16;
 
-export class JobEngine implements LocalEngine, AdapterHost {
-  readonly adapter: StoreAdapter;
+export class JobEngine extends LocalJobStore implements AdapterHost {
+  readonly #adapter: StoreAdapter;
   readonly capabilities: StoreCapabilities;
   readonly #deps: EngineDeps;
   readonly #limits: Required<EngineOptions>;
   #generation = 0;
   readonly #jobs: JobCache;
   readonly #commits: Commits;
-  readonly reads: JobReads;
-  readonly writes: StoreWrites;
+  protected readonly reads: JobReads;
+  protected readonly writes: StoreWrites;
   readonly #leases: Leases;
   readonly #compaction: Compaction;
   readonly #quota: SubscriberQuota;
   #sweep: Timer | undefined;
-  #closing: Promise<void> | undefined;
 
   constructor(adapter: StoreAdapter, deps: EngineDeps, options: EngineOptions) {
-    this.adapter = adapter;
+    super(deps);
+    this.#adapter = adapter;
     this.capabilities = adapter.capabilities;
     this.#deps = deps;
     this.#limits = { ...limitValues, ...options };
@@ -103,9 +84,9 @@ export class JobEngine implements LocalEngine, AdapterHost {
       onPublished: (job) => this.#compaction.consider(job),
     });
     const parts = { ...shared, commits: this.#commits };
-    this.#leases = new Leases(parts);
-    this.#compaction = new Compaction(parts, this.#limits.compactionKeysMax);
-    const begin = (signal: Signal) => this.begin(signal);
+    this.#leases = createLeases(parts);
+    this.#compaction = createCompaction(parts, this.#limits.compactionKeysMax);
+    const begin = (signal: AbortSignal | undefined) => this.begin(signal);
     this.reads = new JobReads({ ...parts, begin }, this.#limits.openSnapshotsMax);
     this.writes = jobWrites({ ...parts, leases: this.#leases });
   }
@@ -119,13 +100,16 @@ export class JobEngine implements LocalEngine, AdapterHost {
     this.#planSweep();
   }
 
-  openSubscription(jobId: string, options: StoreSubscribeOptions): Promise<OpenedSubscription> {
+  protected override openSubscription(
+    jobId: string,
+    options: StoreSubscribeOptions,
+  ): Promise<OpenedSubscription> {
     return this.reads.ofJob(checkJobId(jobId), undefined, async (job) =>
       this.#feedOf(job).open(options, job.row.numTasks),
     );
   }
 
-  status() {
+  override status() {
     return {
       jobs: this.#commits.jobsCount,
       loadedJobs: this.#jobs.count,
@@ -135,34 +119,24 @@ export class JobEngine implements LocalEngine, AdapterHost {
       subscribers: this.#quota.count,
       openSnapshots: this.reads.slots.takenCount,
       logRecords: this.#commits.logRecords,
-      ...this.adapter.status?.(),
+      ...this.#adapter.status?.(),
     };
   }
 
-  begin(signal: Signal): void {
-    if (this.#closing) throw new SynclineError('closed', 'the job store is closed');
-    if (signal?.aborted) throw abortedError('the call to the job store', signal);
-  }
-
   /** Completes calls in flight, ends subscriptions, and waits for reads in progress. */
-  close(): Promise<void> {
-    this.#closing ??= this.#close();
-    return this.#closing;
-  }
-
-  async #close(): Promise<void> {
+  protected override async end(): Promise<void> {
     this.#sweep?.cancel();
     const committed = this.#commits.close();
     await Promise.all([this.#compaction.stop(), this.#leases.close()]);
     await committed;
     for (const { feed } of this.#jobs.feeds.values()) feed.close();
     await this.reads.slots.free(); // reads in progress are allowed to finish
-    await this.adapter.close();
+    await this.#adapter.close();
   }
 
   wake(jobId: string, revision?: number): void {
     const job = this.#jobs.peek(jobId);
-    if (!job || !this.#jobs.isFollowed(jobId) || this.#closing) return;
+    if (!job || !this.#jobs.isFollowed(jobId) || this.isClosed) return;
     this.#commits.catchUp(job, revision).catch((thrown: unknown) => {
       const { code } = SynclineError.from(thrown);
       this.#deps.logger.debug('changes of a job could not be read', { jobId, error: code });

@@ -1,9 +1,7 @@
 // Writes: has the core decide each change, based on the rows as seen by the commit being formed, and stages the result.
 // Everything but state writes is always synced: an epoch must not be issued twice.
 import { SynclineError } from '@syncline/kernel';
-import { decideCreate, decideMark, decideUpdate } from '../core/decide-job.js';
-import { decideLease } from '../core/decide-lease.js';
-import { decideSetState } from '../core/decide-set-state.js';
+import * as core from '../core/decisions.js';
 import { checkIncarnationOf, hasCode } from '../core/refusals.js';
 import { type Applied, type JobRow, leaseOf, type TaskRow } from '../core/rows.js';
 import { defaultState, type LeaseRequest } from '../job.js';
@@ -65,7 +63,7 @@ export function jobWrites(deps: JobWritesDeps): StoreWrites {
       commit(
         spec.jobId,
         (batch, staged) => {
-          const decision = decideCreate(staged?.rows, spec, {
+          const decision = core.decideCreate(staged?.rows, spec, {
             incarnation: Buffer.from(random.bytes(INCARNATION_BYTES)).toString('hex'),
             jobsCount: batch.jobsCount,
             nowMs: clock.nowMs(),
@@ -83,14 +81,14 @@ export function jobWrites(deps: JobWritesDeps): StoreWrites {
 
     async updateJob(meant, patch, signal) {
       const { info } = await change(meant.jobId, signal, (staged, nowMs) =>
-        decideUpdate(staged?.rows, { ...meant, patch }, nowMs),
+        core.decideUpdate(staged?.rows, { ...meant, patch }, nowMs),
       );
       return info;
     },
 
     async markJobDeleted(meant, signal) {
       const { info } = await change(meant.jobId, signal, (staged, nowMs) =>
-        decideMark(staged?.rows, meant, nowMs),
+        core.decideMark(staged?.rows, meant, nowMs),
       );
       return info;
     },
@@ -124,7 +122,7 @@ export function jobWrites(deps: JobWritesDeps): StoreWrites {
         renewed ??
         (await change(jobId, signal, (staged, nowMs) => {
           const rows = staged && { ...staged.rows, task: staged.taskOf(taskId) };
-          return decideLease(rows, request, nowMs);
+          return core.decideLease(rows, request, nowMs);
         }));
       const { lease } = decided;
       if (lease.state === 'held') leases.watch.extend(incarnation, taskId);
@@ -136,7 +134,7 @@ export function jobWrites(deps: JobWritesDeps): StoreWrites {
       const decide: DecideCall<EncodedResult> = (batch, staged) => {
         const cell = staged?.cellOf(taskId, tag);
         const rows = staged && { ...staged.rows, task: staged.taskOf(taskId), cell };
-        const decision = decideSetState(rows, write, clock.nowMs());
+        const decision = core.decideSetState(rows, write, clock.nowMs());
         switch (decision.kind) {
           case 'duplicate':
             return { applied: true, duplicate: true, state: encodeState(decision.state) };

@@ -6,14 +6,7 @@
 //   shared      Other processes write the same jobs. A commit changes one job: the adapter locks it, passes in what the
 //               engine has not seen yet, lets it decide, and stores the result in the same transaction. Commits of
 //               different jobs run in parallel. For one job, the engine runs one commit or one `changesAfter` at a time.
-import type {
-  Clock,
-  Durability,
-  Logger,
-  Random,
-  StorageHealth,
-  SynclineError,
-} from '@syncline/kernel';
+import * as kernel from '@syncline/kernel';
 import type { CellRow, JobRow, TaskRow } from '../core/rows.js';
 import type { StoreCapabilities } from '../job-store.js';
 import type { JobsMetrics } from '../metrics-list.js';
@@ -53,7 +46,7 @@ export type DamagedRow = Readonly<{
   kind: 'state' | 'lease';
   taskId: number;
   tag: string | undefined;
-  error: SynclineError;
+  error: kernel.SynclineError;
 }>;
 
 /** A job that the engine holds in memory, as an adapter sees it. */
@@ -89,7 +82,7 @@ export type RemovedChange = ChangeSubject & Readonly<{ revision: number }>;
 export type Commit<Handle = unknown> = Readonly<{
   jobs: readonly JobCommit<Handle>[];
   /** `synced` if any write in it requires that. */
-  durability: Durability;
+  durability: kernel.Durability;
 }>;
 
 /** A cell that `decide` will read, and whether it may need the state too. */
@@ -185,13 +178,23 @@ export interface SharedStore<Handle = unknown> {
 }
 
 /** `deletions` is the number of deleted jobs whose rows are still being removed. */
-export type AdapterStatus = Readonly<{ storage?: StorageHealth; deletions?: number }>;
+export type AdapterStatus = Readonly<{ storage?: kernel.StorageHealth; deletions?: number }>;
 
 export interface EngineDeps {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
+  readonly clock: kernel.Clock;
+  readonly random: kernel.Random;
+  readonly logger: kernel.Logger;
   readonly metrics: JobsMetrics;
+}
+
+/** Ports that are not given are those of the system; logs and metrics are dropped. */
+export function withSystemDeps(deps: Partial<EngineDeps>): EngineDeps {
+  return {
+    clock: deps.clock ?? kernel.createSystemClock(),
+    random: deps.random ?? kernel.createSystemRandom(),
+    logger: deps.logger ?? kernel.silentLogger,
+    metrics: deps.metrics ?? kernel.silentMetrics,
+  };
 }
 
 type MaybePromise<T> = T | Promise<T>;

@@ -9,7 +9,7 @@ import {
 import { expect, test } from 'vitest';
 import { jobsLimits } from '../limits.js';
 import { FirestoreCalls, firestoreError, isContention } from './firestore-calls.js';
-import { checkFirestoreOptions } from './firestore-engine.js';
+import { checkFirestoreOptions } from './firestore-job-store.js';
 
 const thrown = (code: number, message = 'story') => Object.assign(new Error(message), { code });
 

@@ -6,7 +6,7 @@
 import { setMaxListeners } from 'node:events';
 import type { Firestore, Transaction } from '@google-cloud/firestore';
 import { abortedError, backoffMs, type Outcome, SynclineError } from '@syncline/kernel';
-import { type Checked, integer, optional, orDefault } from '../checks/values.js';
+import { type Checked, integer, optional, orDefault } from '@syncline/kernel/checks';
 import type { EngineDeps } from '../engine/store-adapter.js';
 import { jobsLimits } from '../limits.js';
 import { checkReconnect, type ReconnectOptions } from '../reconnect.js';

@@ -8,7 +8,7 @@ import { startFirestore } from '@syncline/testkit/firestore';
 import { describe, expect, inject, test } from 'vitest';
 import { jobStoreSuite } from '../conformance/job-store-suite.js';
 import { TimerCount } from '../conformance/timer-count.js';
-import { createFirestoreJobStore } from './firestore-engine.js';
+import { createFirestoreJobStore } from './firestore-job-store.js';
 
 declare module 'vitest' {
   interface ProvidedContext {

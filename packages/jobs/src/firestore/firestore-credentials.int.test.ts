@@ -5,7 +5,7 @@ import { spawnSync } from 'node:child_process';
 import { startFirestore } from '@syncline/testkit/firestore';
 import { expect, test } from 'vitest';
 import { at, createStaffedJob } from '../conformance/job-samples.js';
-import { createFirestoreJobStore } from './firestore-engine.js';
+import { createFirestoreJobStore } from './firestore-job-store.js';
 
 /** Of gRPC. The client tries for seven seconds before it tells. */
 const PERMISSION_DENIED = 7;

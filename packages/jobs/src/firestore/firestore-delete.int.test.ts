@@ -5,7 +5,7 @@ import { startFirestore, type TestFirestore } from '@syncline/testkit/firestore'
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { at, createStaffedJob, TaskWriter } from '../conformance/job-samples.js';
 import { StreamReader } from '../conformance/stream-reader.js';
-import { createFirestoreJobStore } from './firestore-engine.js';
+import { createFirestoreJobStore } from './firestore-job-store.js';
 
 /** More than one commit removes. */
 const MANY_TAGS = 155;

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createJob, createStaffedJob, TaskWriter } from '../conformance/job-samples.js';
 import { StreamReader } from '../conformance/stream-reader.js';
 import { jobsLimits } from '../limits.js';
-import { createFirestoreJobStore } from './firestore-engine.js';
+import { createFirestoreJobStore } from './firestore-job-store.js';
 
 const { value: TTL_MS } = jobsLimits.leaseTtlMinMs;
 const HOUR_MS = 3_600_000;

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { at, createJob, createStaffedJob } from '../conformance/job-samples.js';
 import { StreamReader } from '../conformance/stream-reader.js';
 import type { JobsMetricName } from '../metrics-list.js';
-import { createFirestoreJobStore, type FirestoreJobStoreOptions } from './firestore-engine.js';
+import { createFirestoreJobStore, type FirestoreJobStoreOptions } from './firestore-job-store.js';
 
 let server: TestFirestore;
 beforeEach(async () => {

@@ -4,7 +4,7 @@ import { startFirestore, type TestFirestore } from '@syncline/testkit/firestore'
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { at, createJob, createStaffedJob, TaskWriter } from '../conformance/job-samples.js';
 import { StreamReader } from '../conformance/stream-reader.js';
-import { createFirestoreJobStore, type FirestoreJobStoreOptions } from './firestore-engine.js';
+import { createFirestoreJobStore, type FirestoreJobStoreOptions } from './firestore-job-store.js';
 
 const clock = createSystemClock();
 

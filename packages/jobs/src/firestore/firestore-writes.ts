@@ -8,9 +8,7 @@ import { Buffer } from 'node:buffer';
 import type { Firestore, Query, Transaction } from '@google-cloud/firestore';
 import { KeyedQueue } from '@syncline/kernel';
 import type { CheckedWrite } from '../checks/checked-write.js';
-import { decideCreate, decideMark, decideUpdate } from '../core/decide-job.js';
-import { decideLease, decideLost } from '../core/decide-lease.js';
-import { decideSetState } from '../core/decide-set-state.js';
+import * as core from '../core/decisions.js';
 import { checkIncarnationOf, tagsCount } from '../core/refusals.js';
 import { type JobRow, jobInfoOf } from '../core/rows.js';
 import { encodeState } from '../engine/changes.js';
@@ -73,7 +71,7 @@ export class FirestoreWrites implements StoreWrites {
     const { decision, found, revision } = await this.#change(key, options, (before) => {
       const { stored, rows, count: jobsCount, nowMs } = before;
       if (stored && !rows) return undefined; // a process stopped while deleting it
-      return decideCreate(rows, spec, { incarnation, jobsCount, nowMs });
+      return core.decideCreate(rows, spec, { incarnation, jobsCount, nowMs });
     });
     // The core counts revisions of a new job from 1.
     if (decision?.kind === 'apply') return { job: { ...decision.info, revision }, created: true };
@@ -91,14 +89,14 @@ export class FirestoreWrites implements StoreWrites {
     const key = { ...meant, other: this.#documents(meant.jobId).writtenTags };
     const { decision } = await this.#change(key, { signal }, ({ rows, other, nowMs }) => {
       const tags = layout.readTags(other);
-      return decideUpdate(rows && { ...rows, tags }, { ...meant, patch }, nowMs);
+      return core.decideUpdate(rows && { ...rows, tags }, { ...meant, patch }, nowMs);
     });
     return decision.info;
   };
 
   markJobDeleted: StoreWrites['markJobDeleted'] = async (meant, signal) => {
     const { decision, found } = await this.#change(meant, { signal }, ({ rows, nowMs }) =>
-      decideMark(rows, meant, nowMs),
+      core.decideMark(rows, meant, nowMs),
     );
     const isMarked = decision.kind === 'unchanged';
     return isMarked && found.rows ? this.infoOf(found.rows.job, signal) : decision.info;
@@ -133,7 +131,7 @@ export class FirestoreWrites implements StoreWrites {
 
   lease: StoreWrites['lease'] = async (request, signal) => {
     const { decision } = await this.#change(request, { signal }, ({ rows, nowMs }) =>
-      decideLease(rows, request, nowMs),
+      core.decideLease(rows, request, nowMs),
     );
     return decision.lease;
   };
@@ -145,7 +143,7 @@ export class FirestoreWrites implements StoreWrites {
     const { decision } = await this.#change(key, {}, ({ rows, other, nowMs }) => {
       const isOver = other && layout.leaseEndMs(other, epoch) <= nowMs;
       const isLost = isOver && rows?.job.incarnation === incarnation;
-      return isLost ? decideLost(rows, epoch, nowMs) : undefined;
+      return isLost ? core.decideLost(rows, epoch, nowMs) : undefined;
     });
     if (!decision) return;
     const { revision } = decision.lease;
@@ -218,7 +216,11 @@ export class FirestoreWrites implements StoreWrites {
       const { rows, state, other, nowMs } = before;
       const cell = state && { ...state.row, progress: 0, recent: state.recent };
       const tagsBefore = other ? layout.readTags(other) : ANY_TAG;
-      const decided = decideSetState(rows && { ...rows, cell, tags: tagsBefore }, write, nowMs);
+      const decided = core.decideSetState(
+        rows && { ...rows, cell, tags: tagsBefore },
+        write,
+        nowMs,
+      );
       return decided.kind === 'apply' && decided.task ? ({ kind: 'lost' } as const) : decided;
     });
     switch (decision.kind) {

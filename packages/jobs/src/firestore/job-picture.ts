@@ -2,46 +2,38 @@
 // everything committed up to its time. Two documents may be committed in the same microsecond: they are ordered by id,
 // and the second one counts as one microsecond later, so that revisions rise strictly.
 import type { DocumentSnapshot } from '@google-cloud/firestore';
-import { type JobRow, jobInfoOf, type TaskRow } from '../core/rows.js';
-import { type Cell, progressOf } from '../engine/cell-counts.js';
+import { type JobRow, jobInfoOf } from '../core/rows.js';
+import { type Cell, CellCounts, progressOf } from '../engine/cell-counts.js';
 import * as changes from '../engine/changes.js';
 import type { JobProgress } from '../engine/checked-job-store.js';
-import { JobCells } from '../engine/job-cells.js';
 import type { JobFeedView } from '../engine/job-feed.js';
+import { JobMirror } from '../engine/job-mirror.js';
 import { lostOf } from '../engine/job-reads.js';
 import { defaultState, type Scope } from '../job.js';
 import { jobsLimits } from '../limits.js';
-import {
-  commitOf,
-  JOB_COPY,
-  millisOf,
-  mustRenew,
-  readChange,
-  readJob,
-  stateId,
-} from './job-documents.js';
+import { commitOf, JOB_COPY, mustRenew, readChange, readJob, stateId } from './job-documents.js';
 
 /** Approximate overhead of a change, excluding its bytes. */
 const CHANGE_BYTES = 300;
+/** Firestore keeps only the latest change of each key. */
+const NO_LOG = { compactedTo: 0, logRecords: 0 };
+const NO_RETENTION = { retentionRevisionsMax: 0, retentionMs: 0, retentionBytesMax: 0 };
 
 type Seen = Readonly<{ commit: number; version: number; change: changes.StoredChange }>;
 
-export class JobPicture {
-  row: JobRow;
-  readonly cells: JobCells;
-  readonly tasks = new Map<number, TaskRow>();
+export class JobPicture extends JobMirror {
   /** By document, in order of revision. */
   readonly #latest = new Map<string, Seen>();
-  revision = 0;
   /** The latest commit seen. */
   commit = 0;
   /** The number of versions that were overwritten before this picture saw them. */
   skippedVersions = 0;
-  #bytes = 0;
+  #changesBytes = 0;
 
   constructor(row: JobRow) {
-    this.row = row;
-    this.cells = new JobCells(row);
+    const counts = new CellCounts(row.numTasks);
+    const head = { revision: 0, timestampMs: 0, ...NO_LOG, counts };
+    super({ row, head, tasks: [], cells: [], handle: undefined }, NO_RETENTION);
   }
 
   /** Built from all documents in `states`. Undefined if the job does not exist. */
@@ -53,14 +45,12 @@ export class JobPicture {
     return picture;
   }
 
-  get head() {
-    const { revision } = this;
-    const counts = this.cells.recount();
-    return { revision, timestampMs: millisOf(revision), compactedTo: 0, logRecords: 0, counts };
+  get revision(): number {
+    return this.head.revision;
   }
 
-  get bytes(): number {
-    return this.#bytes + this.cells.bytes;
+  override get bytes(): number {
+    return super.bytes + this.#changesBytes;
   }
 
   /** Infinity if no lease can expire. */
@@ -71,37 +61,29 @@ export class JobPicture {
 
   /** Returns the new changes, in order of revision. */
   apply(documents: readonly DocumentSnapshot[]): readonly changes.StoredChange[] {
-    return documents
+    let { revision } = this;
+    const fresh: changes.StoredChange[] = [];
+    const newer = documents
       .filter((document) => commitOf(document) > (this.#latest.get(document.id)?.commit ?? 0))
-      .sort((a, b) => commitOf(a) - commitOf(b) || (a.id < b.id ? -1 : 1))
-      .flatMap((document) => this.#apply(document) ?? []);
-  }
-
-  /** Undefined if the document belongs to another incarnation. */
-  #apply(document: DocumentSnapshot): changes.StoredChange | undefined {
-    const { id } = document;
-    const commit = commitOf(document);
-    const revision = Math.max(commit, this.revision + 1);
-    const read = readChange(document, revision);
-    if (read?.incarnation !== this.row.incarnation) return undefined;
-    const { row, change, recent } = read;
-    const [{ version }] = recent;
-    const before = this.#latest.get(id);
-    this.skippedVersions += version - (before?.version ?? version - 1) - 1;
-    this.#bytes += change.bytes.length - (before?.change.bytes.length ?? -CHANGE_BYTES);
-    this.#latest.delete(id); // moves it to the end
-    this.#latest.set(id, { commit, version, change });
-    this.revision = revision;
-    this.commit = Math.max(this.commit, commit);
-    if ('tag' in row) this.cells.set(row, row.status, row.progress);
-    else if ('epoch' in row) {
-      this.tasks.set(row.taskId, row);
-      this.cells.setLost(row.taskId, row.state === 'lost');
-    } else {
-      this.row = row;
-      this.cells.setExpectedTags(row.expectedTags);
+      .sort((a, b) => commitOf(a) - commitOf(b) || (a.id < b.id ? -1 : 1));
+    for (const document of newer) {
+      const { id } = document;
+      const commit = commitOf(document);
+      const read = readChange(document, Math.max(commit, revision + 1));
+      if (read?.incarnation !== this.row.incarnation) continue;
+      const { change, recent } = read;
+      const [{ version }] = recent;
+      const before = this.#latest.get(id);
+      this.skippedVersions += version - (before?.version ?? version - 1) - 1;
+      this.#changesBytes += change.bytes.length - (before?.change.bytes.length ?? -CHANGE_BYTES);
+      this.#latest.delete(id); // moves it to the end
+      this.#latest.set(id, { commit, version, change });
+      this.commit = Math.max(this.commit, commit);
+      ({ revision } = change);
+      fresh.push(change);
     }
-    return change;
+    if (fresh.length > 0) this.follow({ kind: 'changes', changes: fresh, ...NO_LOG });
+    return fresh;
   }
 
   /** The State message of a cell; undefined if it was never written. */

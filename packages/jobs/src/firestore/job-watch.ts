@@ -18,19 +18,12 @@ import { jobsLimits } from '../limits.js';
 import { outOfReach, reconnectDelayMs } from '../reconnect.js';
 import { type FirestoreCalls, type FirestoreOptions, firestoreError } from './firestore-calls.js';
 import type { FirestoreWrites } from './firestore-writes.js';
-import {
-  JOB_COPY,
-  type JobDocuments,
-  latestCommit,
-  leaseEndMs,
-  mustRenew,
-  readJob,
-} from './job-documents.js';
+import * as layout from './job-documents.js';
 import { JobPicture } from './job-picture.js';
 
 export interface JobWatchDeps extends EngineDeps {
   readonly calls: FirestoreCalls;
-  readonly documents: JobDocuments;
+  readonly documents: layout.JobDocuments;
   readonly quota: SubscriberQuota;
   readonly writes: Pick<FirestoreWrites, 'declareLost'>;
   /** Called when the picture has grown or the watch has ended. */
@@ -235,7 +228,8 @@ export class JobWatch implements JobFeedSource {
       const { docs } = await calls.read(what, () => page.get());
       const overdue = docs.flatMap((lease) => {
         const task = picture.tasks.get(Number(lease.id));
-        if (!task || !mustRenew(task) || leaseEndMs(lease, task.epoch) > nowMs) return [];
+        if (!task || !layout.mustRenew(task) || layout.leaseEndMs(lease, task.epoch) > nowMs)
+          return [];
         return picture.cells.hasUnfinished(task.taskId) ? [task] : [];
       });
       const declare = (task: TaskRow) => writes.declareLost({ jobId, incarnation, ...task });
@@ -251,7 +245,9 @@ export class JobWatch implements JobFeedSource {
     const what = `reading the newest changes of job "${documents.jobId}"`;
     // The client library retries refused credentials for some seconds before it reports them.
     const bound = this.#phase === 'starting' ? {} : { timeoutMs: this.#options.reachTimeoutMs };
-    return latestCommit(await calls.read(what, () => documents.newest.get(), { signal, ...bound }));
+    return layout.latestCommit(
+      await calls.read(what, () => documents.newest.get(), { signal, ...bound }),
+    );
   }
 
   /** `isFirst`: the first snapshot on this connection, which is complete. */
@@ -261,9 +257,11 @@ export class JobWatch implements JobFeedSource {
     this.#clockOffsetMs = snapshot.readTime.toMillis() - clock.monotonicMs();
     const changes = snapshot.docChanges();
     const documents = changes.flatMap(({ type, doc }) => (type === 'removed' ? [] : [doc]));
-    const metadata = documents.find(({ id }) => id === JOB_COPY);
-    const isRemoved = changes.some(({ type, doc }) => type === 'removed' && doc.id === JOB_COPY);
-    const incarnation = metadata && readJob(metadata)?.incarnation;
+    const metadata = documents.find(({ id }) => id === layout.JOB_COPY);
+    const isRemoved = changes.some(
+      ({ type, doc }) => type === 'removed' && doc.id === layout.JOB_COPY,
+    );
+    const incarnation = metadata && layout.readJob(metadata)?.incarnation;
     const picture = this.#picture;
     const isOther = incarnation !== undefined && incarnation !== picture?.row.incarnation;
     if (isRemoved || (isFirst && !metadata) || (isOther && !isFirst)) this.#endDeleted();

@@ -1,24 +1,13 @@
 // The jobs of a server. Arguments are checked before a call is sent. One connection carries all unary calls and the
 // stream of writes; subscriptions have separate connections.
-import {
-  abortedError,
-  type Clock,
-  createSystemClock,
-  createSystemRandom,
-  type Random,
-  silentMetrics,
-} from '@syncline/kernel';
+import { silentMetrics } from '@syncline/kernel';
+import { checkKnownKeys } from '@syncline/kernel/checks';
 import { encode } from '@syncline/kernel/wire';
 import { checkGrpcTarget, type GrpcTargetOptions } from '@syncline/protocol/grpc';
-import { checkKnownKeys } from '../checks/values.js';
-import type { MeantJob } from '../core/decide-job.js';
+import type { MeantJob } from '../core/decisions.js';
 import { hasCode } from '../core/refusals.js';
-import {
-  CheckedJobStore,
-  type StoreEngine,
-  type StoreReads,
-  type StoreWrites,
-} from '../engine/checked-job-store.js';
+import { CheckedJobStore, type StoreReads, type StoreWrites } from '../engine/checked-job-store.js';
+import { type EngineDeps, withSystemDeps } from '../engine/store-adapter.js';
 import { mapProgress, type State } from '../job.js';
 import {
   ALL_CAPABILITIES,
@@ -26,10 +15,9 @@ import {
   type JobSubscription,
   type StoreSubscribeOptions,
 } from '../job-store.js';
-import type { JobsMetrics } from '../metrics-list.js';
 import { checkReconnect, type ReconnectOptions } from '../reconnect.js';
 import { type Call, type GlobalRequest, jobCalls } from '../wire/calls.js';
-import { ChannelPool, closedError, contractError, JobChannel, readError } from './job-channel.js';
+import { ChannelPool, contractError, JobChannel, readError } from './job-channel.js';
 import { type RemoteDeps, RemoteSubscription } from './remote-subscription.js';
 import { RemoteWrites } from './remote-writes.js';
 
@@ -39,74 +27,41 @@ export interface RemoteJobStoreOptions extends GrpcTargetOptions {
 }
 
 /** Defaults: the system clock and randomness, and no metrics. */
-export interface RemoteJobStoreDeps {
-  readonly clock?: Clock;
-  readonly random?: Random;
-  readonly metrics?: JobsMetrics;
-}
+export type RemoteJobStoreDeps = Partial<Omit<EngineDeps, 'logger'>>;
 
 /** Connects on the first call. Throws `invalid-argument`, with `details.field`. */
 export function createRemoteJobStore(
   options: RemoteJobStoreOptions,
   deps: RemoteJobStoreDeps = {},
 ): JobStore {
-  const { clock = createSystemClock(), random = createSystemRandom() } = deps;
-  const { metrics = silentMetrics } = deps;
   const known = { address: true, tls: true, token: true, reconnect: true };
   checkKnownKeys(options, 'the options of createRemoteJobStore', known);
   const target = checkGrpcTarget('the remote job store', options);
   const reconnect = checkReconnect(options.reconnect);
-  return new RemoteJobStore({ clock, random, metrics, target, reconnect });
+  return new RemoteJobStore({ ...withSystemDeps(deps), target, reconnect });
 }
 
 type Signal = AbortSignal | undefined;
 
-class RemoteJobStore extends CheckedJobStore<RemoteEngine> {
-  constructor(deps: RemoteDeps) {
-    super(new RemoteEngine(deps), { clock: deps.clock, metrics: silentMetrics });
-  }
-
-  subscribe(jobId: string, options: StoreSubscribeOptions): JobSubscription {
-    return this.engine.subscribe(jobId, options);
-  }
-
-  /** The server may implement a different contract. */
-  protected override decode(bytes: Uint8Array, jobId: string): State {
-    try {
-      return super.decode(bytes, jobId);
-    } catch (thrown) {
-      throw contractError(this.engine.deps.target, thrown);
-    }
-  }
-}
-
-class RemoteEngine implements StoreEngine, StoreReads, StoreWrites {
+class RemoteJobStore extends CheckedJobStore {
   /** Those of a server with its own store. A server backed by Firestore has fewer; `synced` reports its history. */
   readonly capabilities = ALL_CAPABILITIES;
-  readonly reads = this;
-  readonly writes = this;
-  readonly deps: RemoteDeps;
-  readonly #channel: JobChannel;
-  readonly #stateWrites: RemoteWrites;
+  protected readonly reads: RemoteCalls;
+  protected readonly writes: RemoteCalls;
+  readonly #deps: RemoteDeps;
   readonly #pool: ChannelPool;
   readonly #subscriptions = new Set<RemoteSubscription>();
-  #isClosed = false;
 
   constructor(deps: RemoteDeps) {
-    this.deps = deps;
-    this.#channel = new JobChannel(deps, deps.target);
-    this.#stateWrites = new RemoteWrites({ ...deps, channel: this.#channel });
+    super({ clock: deps.clock, metrics: silentMetrics });
+    this.#deps = deps;
+    this.reads = this.writes = new RemoteCalls(deps);
     this.#pool = new ChannelPool(deps, deps.target);
-  }
-
-  begin(signal: Signal): void {
-    if (this.#isClosed) throw closedError();
-    if (signal?.aborted) throw abortedError('the call to the job store', signal);
   }
 
   subscribe(jobId: string, options: StoreSubscribeOptions): JobSubscription {
     const deps = {
-      ...this.deps,
+      ...this.#deps,
       pool: this.#pool,
       checkOpen: () => this.begin(undefined),
       onEnd: (ended: RemoteSubscription) => void this.#subscriptions.delete(ended),
@@ -114,6 +69,30 @@ class RemoteEngine implements StoreEngine, StoreReads, StoreWrites {
     const subscription = new RemoteSubscription(deps, jobId, options);
     this.#subscriptions.add(subscription);
     return subscription;
+  }
+
+  /** The server may implement a different contract. */
+  protected override decode(bytes: Uint8Array, jobId: string): State {
+    try {
+      return super.decode(bytes, jobId);
+    } catch (thrown) {
+      throw contractError(this.#deps.target, thrown);
+    }
+  }
+
+  protected override async end(): Promise<void> {
+    this.writes.close();
+    for (const subscription of [...this.#subscriptions]) subscription.close();
+  }
+}
+
+class RemoteCalls implements StoreReads, StoreWrites {
+  readonly #channel: JobChannel;
+  readonly #stateWrites: RemoteWrites;
+
+  constructor(deps: RemoteDeps) {
+    this.#channel = new JobChannel(deps, deps.target);
+    this.#stateWrites = new RemoteWrites({ ...deps, channel: this.#channel });
   }
 
   createJob: StoreWrites['createJob'] = (spec, signal) =>
@@ -164,11 +143,9 @@ class RemoteEngine implements StoreEngine, StoreReads, StoreWrites {
     return { ...found, progress: mapProgress(found.progress, (state) => ({ ...state, jobId })) };
   };
 
-  async close(): Promise<void> {
-    this.#isClosed = true;
+  close(): void {
     this.#stateWrites.close();
     this.#channel.close();
-    for (const subscription of [...this.#subscriptions]) subscription.close();
   }
 
   #read<Request, Response>(

@@ -14,28 +14,9 @@ import {
   silentLogger,
   silentMetrics,
 } from '@syncline/kernel';
+import * as check from '@syncline/kernel/checks';
 import { checkLabels } from '../checks/input.js';
-import {
-  anyValue,
-  type Check,
-  type Checked,
-  type Checks,
-  checkInteger,
-  checkJobId,
-  checkMembers,
-  checkNumTasks,
-  checkObject,
-  checkSchemaVersion,
-  checkStatus,
-  checkTag,
-  checkTtlMs,
-  integer,
-  members,
-  oneOf,
-  optional,
-  orDefault,
-  refuseUnless,
-} from '../checks/values.js';
+import * as values from '../checks/values.js';
 import { noSuchJob } from '../core/refusals.js';
 import type { JobInfo, Labels } from '../job.js';
 import type { JobStore } from '../job-store.js';
@@ -43,10 +24,9 @@ import { jobsLimits } from '../limits.js';
 import type { JobsMetrics } from '../metrics-list.js';
 import type { JobManager, JobReader, NoStatusNames } from './job-manager.js';
 import { OpenManager } from './open-manager.js';
-import { OpenReader } from './open-reader.js';
-import { JobSession, OpenCall, Outage, type SessionDeps } from './store-calls.js';
+import { OpenReader, type ReaderDeps } from './open-reader.js';
+import { createOutageLog, OpenCall } from './store-calls.js';
 import { StateReader, type StatusNames, type TagSchema, type TagSchemas } from './tag-schemas.js';
-import { TaskClaim } from './task-claim.js';
 
 /** Claims the task, which fences any process that held it before. Close the manager to release it. */
 export async function createJobManager<
@@ -57,22 +37,25 @@ export async function createJobManager<
   options: JobManagerOptions<Tags, Names> = {},
   deps: Partial<JobManagerDeps> = {},
 ): Promise<JobManager<Tags, Names>> {
-  const { store, jobId, taskIndex: taskId } = checkMembers(target, 'the target', MANAGER_TARGET);
-  const checked: ManagerOptions = checkMembers(options, 'the options', MANAGER_OPTIONS);
+  const {
+    store,
+    jobId,
+    taskIndex: taskId,
+  } = check.checkMembers(target, 'the target', MANAGER_TARGET);
+  const checked: ManagerOptions = check.checkMembers(options, 'the options', MANAGER_OPTIONS);
   const { signal, tags, lease } = checked;
-  const parts = sessionDeps(store, checked, { ...deps, logFields: { jobId, taskId } });
+  const parts = readerDeps(store, checked, { ...deps, logFields: { jobId, taskId } });
   const call = { what: `opening task ${taskId} of job "${jobId}"`, isWrite: true, signal };
   using opening = new OpenCall(parts, call);
   const job = await openJob(opening, target, checked);
   logDifferences(parts.logger, job, { target, tags });
-  const session = new JobSession(parts, job, `the manager of task ${taskId} of job "${jobId}"`);
   const { incarnation } = job;
   const request = { jobId, incarnation, taskId, ttlMs: lease.ttlMs, holder: holderName() };
   const { epoch } = await opening.send((sent) =>
     store.lease({ ...request, action: 'claim', epoch: 0 }, sent),
   );
-  const claim = new TaskClaim(session, { ...request, epoch }, lease.isAutomatic);
-  const manager = new OpenManager(session, claim);
+  const { isAutomatic } = lease;
+  const manager = new OpenManager(parts, job, { claim: { ...request, epoch }, isAutomatic });
   return manager as unknown as JobManager<Tags, Names>; // the schemas of the tags determine the types
 }
 
@@ -85,27 +68,27 @@ export async function createJobReader<
   options: JobReaderOptions<Tags, Names> = {},
   deps: Partial<JobManagerDeps> = {},
 ): Promise<JobReader<Tags>> {
-  const { store, jobId } = checkMembers(target, 'the target', READER_TARGET);
-  const checked: ReaderOptions = checkMembers(options, 'the options', READER_OPTIONS);
-  const parts = sessionDeps(store, checked, { ...deps, logFields: { jobId } });
+  const { store, jobId } = check.checkMembers(target, 'the target', READER_TARGET);
+  const checked: ReaderOptions = check.checkMembers(options, 'the options', READER_OPTIONS);
+  const parts = readerDeps(store, checked, { ...deps, logFields: { jobId } });
   const what = `the reader of job "${jobId}"`;
   using opening = new OpenCall(parts, { what, signal: checked.signal });
   const job = await opening.send((call) => store.getJob(jobId, call));
   if (job === undefined) throw noSuchJob(jobId);
-  const reader = new OpenReader(new JobSession(parts, job, what));
+  const reader = new OpenReader(parts, job, what);
   return reader as unknown as JobReader<Tags>; // the schemas of the tags determine the types
 }
 
-function sessionDeps(
+function readerDeps(
   store: JobStore,
   { tags, statuses, timeoutMs, retry, observer, log }: ReaderOptions,
   deps: Partial<JobManagerDeps> & { readonly logFields: LogFields },
-): SessionDeps {
+): ReaderDeps {
   const { clock = createSystemClock(), random = createSystemRandom() } = deps;
   const logger = log.child(deps.logFields);
   return {
     ...{ store, clock, random, timeoutMs, retry, logger, observer },
-    outage: new Outage(logger),
+    noteOutage: createOutageLog(logger),
     states: new StateReader(tags, statuses),
     // What happens in the store is counted once, even if it has the same observer.
     metrics: store.observer === observer ? silentMetrics : observer,
@@ -123,7 +106,7 @@ async function openJob(
     return store.getJob(jobId, call); // the job may have more tasks than the caller assumes
   });
   if (job === undefined) {
-    checkInteger(taskIndex, 'taskIndex', { min: 0, max: numTasks - 1 });
+    check.checkInteger(taskIndex, 'taskIndex', { min: 0, max: numTasks - 1 });
     throw noSuchJob(jobId);
   }
   if (job.numTasks !== numTasks && onNumTasksMismatch === 'fail') {
@@ -132,7 +115,7 @@ async function openJob(
     throw new SynclineError('conflict', message, { details });
   }
   const wanted = `a task that exists: job "${jobId}" has ${job.numTasks} tasks, counted from 0`;
-  refuseUnless(taskIndex < job.numTasks, 'taskIndex', { value: taskIndex, wanted });
+  check.refuseUnless(taskIndex < job.numTasks, 'taskIndex', { value: taskIndex, wanted });
   return job;
 }
 
@@ -219,71 +202,81 @@ export interface JobManagerDeps {
   readonly random: Random;
 }
 
-const READER_TARGET: Checks<JobReaderTarget> = { store: checkStore, jobId: checkJobId };
-const MANAGER_TARGET: Checks<JobManagerTarget> = {
+const READER_TARGET: check.Checks<JobReaderTarget> = {
+  store: checkStore,
+  jobId: values.checkJobId,
+};
+const MANAGER_TARGET: check.Checks<JobManagerTarget> = {
   ...READER_TARGET,
-  taskIndex: integer('taskIndex', 0, jobsLimits.tasksPerJobMax.value - 1),
-  numTasks: checkNumTasks,
+  taskIndex: check.integer('taskIndex', 0, jobsLimits.tasksPerJobMax.value - 1),
+  numTasks: values.checkNumTasks,
 };
 
-const checkDuration = integer('duration', 1, 3_600_000);
+const checkDuration = check.integer('duration', 1, 3_600_000);
 const READER_OPTIONS = {
-  tags: orDefault(checkTags, {}),
-  statuses: orDefault(checkStatuses, {}),
-  timeoutMs: orDefault(checkDuration, 60_000),
-  retry: orDefault(
-    members({ initialMs: orDefault(checkDuration, 100), maxMs: orDefault(checkDuration, 5_000) }),
+  tags: check.orDefault(checkTags, {}),
+  statuses: check.orDefault(checkStatuses, {}),
+  timeoutMs: check.orDefault(checkDuration, 60_000),
+  retry: check.orDefault(
+    check.members({
+      initialMs: check.orDefault(checkDuration, 100),
+      maxMs: check.orDefault(checkDuration, 5_000),
+    }),
     {},
   ),
-  observer: orDefault<JobsMetrics>(anyValue, silentMetrics),
-  log: orDefault<Logger>(anyValue, silentLogger),
-  signal: anyValue as Check<AbortSignal | undefined>,
-} satisfies Record<keyof JobReaderOptions<TagSchemas, StatusNames>, Check<unknown>>;
+  observer: check.orDefault<JobsMetrics>(check.anyValue, silentMetrics),
+  log: check.orDefault<Logger>(check.anyValue, silentLogger),
+  signal: check.anyValue as check.Check<AbortSignal | undefined>,
+} satisfies Record<keyof JobReaderOptions<TagSchemas, StatusNames>, check.Check<unknown>>;
 const MANAGER_OPTIONS = {
   ...READER_OPTIONS,
-  labels: orDefault(checkLabels, {}),
-  lease: orDefault(checkLease, {}),
-  onNumTasksMismatch: orDefault(oneOf('adopt', 'fail'), 'adopt'),
-} satisfies Record<keyof JobManagerOptions<TagSchemas, StatusNames>, Check<unknown>>;
+  labels: check.orDefault(checkLabels, {}),
+  lease: check.orDefault(checkLease, {}),
+  onNumTasksMismatch: check.orDefault(check.oneOf('adopt', 'fail'), 'adopt'),
+} satisfies Record<keyof JobManagerOptions<TagSchemas, StatusNames>, check.Check<unknown>>;
 
-type ReaderOptions = Checked<typeof READER_OPTIONS>;
-type ManagerOptions = Checked<typeof MANAGER_OPTIONS>;
+type ReaderOptions = check.Checked<typeof READER_OPTIONS>;
+type ManagerOptions = check.Checked<typeof MANAGER_OPTIONS>;
 
 const LEASE = {
-  ttlMs: orDefault(checkTtlMs, 30_000),
-  heartbeat: orDefault(oneOf('auto', 'manual'), 'auto'),
+  ttlMs: check.orDefault(values.checkTtlMs, 30_000),
+  heartbeat: check.orDefault(check.oneOf('auto', 'manual'), 'auto'),
 };
-const TAG: Checks<TagSchema> = {
-  schema: anyValue,
-  schemaVersion: optional(checkSchemaVersion),
-  expected: anyValue,
-  migrate: anyValue,
+const TAG: check.Checks<TagSchema> = {
+  schema: check.anyValue,
+  schemaVersion: check.optional(values.checkSchemaVersion),
+  expected: check.anyValue,
+  migrate: check.anyValue,
 };
 
 function checkStore(value: unknown): JobStore {
   const isStore = typeof value === 'object' && value !== null;
-  refuseUnless(isStore, 'store', { value, wanted: 'a job store, such as createRemoteJobStore(…)' });
+  check.refuseUnless(isStore, 'store', {
+    value,
+    wanted: 'a job store, such as createRemoteJobStore(…)',
+  });
   return value as JobStore;
 }
 
 function checkTags(value: unknown): TagSchemas {
-  const tags = checkObject(value, 'tags') as TagSchemas;
+  const tags = check.checkObject(value, 'tags') as TagSchemas;
   for (const [tag, schema] of Object.entries(tags))
-    checkMembers(schema, `tags.${checkTag(tag, 'tags')}`, TAG);
+    check.checkMembers(schema, `tags.${values.checkTag(tag, 'tags')}`, TAG);
   return tags;
 }
 
 function checkStatuses(value: unknown): StatusNames {
-  const statuses = checkObject(value, 'statuses') as StatusNames;
-  for (const [name, status] of Object.entries(statuses)) checkStatus(status, `statuses.${name}`);
+  const statuses = check.checkObject(value, 'statuses') as StatusNames;
+  for (const [name, status] of Object.entries(statuses))
+    values.checkStatus(status, `statuses.${name}`);
   return statuses;
 }
 
 /** A `ttlMs` of 0 never expires. */
 function checkLease(lease: unknown): { readonly ttlMs: number; readonly isAutomatic: boolean } {
   if (lease === false) return { ttlMs: 0, isAutomatic: false };
-  const { ttlMs, heartbeat } = checkMembers(lease, 'lease', LEASE);
+  const { ttlMs, heartbeat } = check.checkMembers(lease, 'lease', LEASE);
   const wanted = '1,000 to 3,600,000 ms; use `lease: false` for a lease that never expires';
-  refuseUnless(ttlMs !== 0, 'ttlMs', { value: ttlMs, wanted });
+  check.refuseUnless(ttlMs !== 0, 'ttlMs', { value: ttlMs, wanted });
   return { ttlMs, isAutomatic: heartbeat === 'auto' };
 }

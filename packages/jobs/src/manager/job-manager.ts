@@ -133,6 +133,8 @@ export type Written<S> = Readonly<{
 
 export type WrittenIf<S> = Written<S> | Readonly<{ applied: false; reason: 'version'; current: S }>;
 
+type Writing<Tags extends TagSchemas, T extends TagName<Tags>> = Promise<Written<StateOf<Tags, T>>>;
+
 /** Only task 0 can change the job as a whole. Calls from other tasks change nothing and return `not-task-0`. */
 export type GlobalWrite =
   | Readonly<{ applied: true; revision: number }>
@@ -148,7 +150,7 @@ export interface JobManager<
   setState<T extends TagName<Tags>>(
     write: PlainWrite<Tags, Names, T>,
     call?: CallOptions,
-  ): Promise<Written<StateOf<Tags, T>>>;
+  ): Writing<Tags, T>;
   setState<T extends TagName<Tags>>(
     write: ConditionalWrite<Tags, Names, T>,
     call?: CallOptions,
@@ -158,24 +160,24 @@ export interface JobManager<
   setStarted<T extends TagName<Tags>>(
     write: MessageWrite<Tags, T>,
     call?: CallOptions,
-  ): Promise<Written<StateOf<Tags, T>>>;
+  ): Writing<Tags, T>;
   /** Status 2147483647, with the message "⚫ Finished" unless one is given. */
   setFinished<T extends TagName<Tags>>(
     write: MessageWrite<Tags, T>,
     call?: CallOptions,
-  ): Promise<Written<StateOf<Tags, T>>>;
+  ): Writing<Tags, T>;
   /** Status −2, with "🟡 " and the text as its message, truncated to the limit. */
   setWarning<T extends TagName<Tags>>(
     text: string,
     write: TagWrite<Tags, T>,
     call?: CallOptions,
-  ): Promise<Written<StateOf<Tags, T>>>;
+  ): Writing<Tags, T>;
   /** Writes "🔴 " and the text of the thrown value as the message, truncated to the limit. */
   setError<T extends TagName<Tags>>(
     thrown: unknown,
     write: ErrorWrite<Tags, Names, T>,
     call?: CallOptions,
-  ): Promise<Written<StateOf<Tags, T>>>;
+  ): Writing<Tags, T>;
 
   /** Renews the lease. Needed only with `heartbeat: 'manual'`. */
   heartbeat(call?: CallOptions): Promise<TaskLease>;

@@ -1,30 +1,35 @@
-// The manager of one task of a job: its writes, its claim, and all reads.
+// The manager of one task of a job: its writes, its claim, and all reads. State writes are checked once, and sent one at
+// a time per tag in the order of the calls. Failed renewals are only logged, except that a newer claim stops it (J13).
 //
 // J2   A write keeps its event id over all attempts, so that it creates at most one version.
 // J13  After `fenced` it refuses every call: another process has the task.
 // J14  Only task 0 changes the job as a whole, and only while its claim is the newest.
 // J21  After `close()` no timer, call or subscription is left.
-import { SynclineError, silentMetrics } from '@syncline/kernel';
+import { type LogFields, SynclineError, silentMetrics, type Timer } from '@syncline/kernel';
+import { checkKnownKeys, invalidArgument, refuseUnless } from '@syncline/kernel/checks';
 import {
   type CheckedWrite,
   CONTENT_KEYS,
   checkStateWrite,
   payloadRefusal,
 } from '../checks/checked-write.js';
-import { checkKnownKeys, checkStatus, invalidArgument, refuseUnless } from '../checks/values.js';
+import { checkStatus } from '../checks/values.js';
 import { hasCode } from '../core/refusals.js';
 import { WriteQuota } from '../engine/write-quota.js';
-import { type JobPatch, JobStatus, type TaskLease } from '../job.js';
+import type { JobInfo, JobPatch, LeaseRequest, TaskLease } from '../job.js';
+import { JobStatus } from '../job.js';
 import type { CallOptions, JobCallOptions, SetStateResult, StateWrite } from '../job-store.js';
 import { timedWrite } from '../metrics-list.js';
 import type { GlobalWrite, TagWrite } from './job-manager.js';
-import { OpenReader } from './open-reader.js';
+import { OpenReader, type ReaderDeps } from './open-reader.js';
 import { errorMessage, warningMessage } from './status-message.js';
-import { type JobSession, OpenCall } from './store-calls.js';
+import { OpenCall, type StoreCall } from './store-calls.js';
 import type { TagSchemas } from './tag-schemas.js';
-import type { TaskClaim } from './task-claim.js';
 
 const EVENT_ID_BYTES = 16;
+
+/** A claimed task, and whether its lease is renewed automatically. */
+export type OpenedTask = Readonly<{ claim: Claim; isAutomatic: boolean }>;
 
 /** A write whose types are not checked yet: JavaScript callers may pass anything. */
 type WriteInput = TagWrite<TagSchemas, string> &
@@ -33,24 +38,43 @@ type WriteInput = TagWrite<TagSchemas, string> &
 type HelperInput = Omit<WriteInput, 'status' | 'ifVersion'>;
 type ErrorInput = Omit<HelperInput, 'message'> & Readonly<{ status?: number | string }>;
 
-/** State writes are checked once, and sent one at a time per tag in the order of the calls. */
+export type Claim = Omit<LeaseRequest, 'action'>;
+
+/** The lease is renewed every third of its TTL, so that two renewals may fail before it is lost. */
+const RENEWALS_PER_TTL = 3;
+/** Closing must not delay the process for long: a lease that is not released expires anyway. */
+const RELEASE_TIMEOUT_MS = 5_000;
+
+/**
+ *   open ──▶ fenced    a newer claim has the task: every later call is refused
+ *     └──────┴──▶ closing    reads and subscriptions end; accepted writes continue until their deadline
+ */
 export class OpenManager extends OpenReader {
   readonly taskId: number;
-  readonly #claim: TaskClaim;
+  readonly #claim: Claim;
+  readonly #renewEveryMs: number;
+  #fencedBy: SynclineError | undefined;
+  #renewTimer: Timer | undefined;
+  #renewing: Promise<void> | undefined;
+  #isRenewalStopped = false;
+  #isRenewalFailing = false;
+  #isJobDeleted = false;
   /** For each tag with pending writes, resolves when the last one has ended. */
   readonly #tails = new Map<string, Promise<void>>();
   /** Writes to an unreachable store must not exhaust memory. */
   readonly #quota = new WriteQuota(silentMetrics);
   #closed: Promise<void> | undefined;
 
-  constructor(session: JobSession, claim: TaskClaim) {
-    super(session);
+  constructor(deps: ReaderDeps, job: JobInfo, { claim, isAutomatic }: OpenedTask) {
+    super(deps, job, `the manager of task ${claim.taskId} of job "${job.jobId}"`);
     this.taskId = claim.taskId;
     this.#claim = claim;
+    this.#renewEveryMs = claim.ttlMs / RENEWALS_PER_TTL;
+    if (isAutomatic) this.#planRenewal(this.#renewEveryMs);
   }
 
   setState(write: WriteInput, call: CallOptions = {}): Promise<SetStateResult> {
-    const { states, clock, observer } = this.session.deps;
+    const { states, clock, observer } = this.deps;
     return timedWrite({ clock, metrics: observer }, async () => {
       const result = await this.#checkAndSend(write, call);
       if (!result.applied) return { ...result, current: await states.read(result.current) };
@@ -81,26 +105,26 @@ export class OpenManager extends OpenReader {
   }
 
   async heartbeat(call: CallOptions = {}): Promise<TaskLease> {
-    this.session.check();
-    return this.#claim.renew(call);
+    this.check();
+    return this.#renew(call, this.deps.timeoutMs);
   }
 
   updateJob(patch: JobPatch, call: CallOptions = {}): Promise<GlobalWrite> {
     return this.#writeGlobally('updateJob', call, async (jobId, options) => {
-      this.session.job = await this.session.deps.store.updateJob(jobId, patch, options);
+      this.info = await this.deps.store.updateJob(jobId, patch, options);
       return this.info.revision;
     });
   }
 
   markJobDeleted(call: CallOptions = {}): Promise<GlobalWrite> {
     return this.#writeGlobally('markJobDeleted', call, async (jobId, options) => {
-      this.session.job = await this.session.deps.store.markJobDeleted(jobId, options);
+      this.info = await this.deps.store.markJobDeleted(jobId, options);
       return this.info.revision;
     });
   }
 
   async deleteJob(call: CallOptions = {}): Promise<GlobalWrite> {
-    const { store } = this.session.deps;
+    const { store } = this.deps;
     const { incarnation } = this.info;
     let revision = 0;
     let hasBegun = false;
@@ -112,13 +136,13 @@ export class OpenManager extends OpenReader {
         await store.deleteJob(jobId, options);
         return revision;
       });
-      if (write.applied) this.#claim.abandon();
+      if (write.applied) this.#abandonClaim();
       return write;
     } catch (thrown) {
       // `fenced`: the job has been recreated since an attempt arrived, or since it was read.
       const isGone = hasCode(thrown, 'not-found') || (hasCode(thrown, 'fenced') && hasBegun);
       if (!isGone) throw thrown;
-      this.#claim.abandon();
+      this.#abandonClaim();
       return { applied: true, revision };
     }
   }
@@ -132,9 +156,9 @@ export class OpenManager extends OpenReader {
     try {
       await super.close();
     } finally {
-      await this.#claim.stopRenewing();
+      await this.#stopRenewing();
       await Promise.all(this.#tails.values()); // accepted writes end at their deadlines at the latest
-      await this.#claim.release();
+      await this.#release();
     }
   }
 
@@ -147,19 +171,112 @@ export class OpenManager extends OpenReader {
     { signal }: CallOptions,
     send: (jobId: string, options: JobCallOptions) => Promise<number>,
   ): Promise<GlobalWrite> {
-    this.session.check();
+    this.check();
     if (this.taskId !== 0) return { applied: false, reason: 'not-task-0' };
-    await this.#claim.renew(signal ? { signal } : {});
+    await this.#renew({ signal }, this.deps.timeoutMs);
     const { jobId, incarnation } = this.info;
-    const revision = await this.session.call(name, { isWrite: true, signal }, (options) =>
+    const revision = await this.call(name, { isWrite: true, signal }, (options) =>
       send(jobId, { ...options, incarnation }),
     );
     return { applied: true, revision };
   }
 
+  /** Throws `closed` or `fenced`. */
+  protected override check(): void {
+    super.check();
+    this.#checkFence();
+  }
+
+  /** For writes that were accepted before closing began. */
+  #checkFence(): void {
+    if (this.#fencedBy === undefined) return;
+    this.deps.metrics.add('syncline_jobs_fenced_total');
+    throw this.#fencedBy;
+  }
+
+  #fence(error: SynclineError, fields: LogFields): void {
+    const { metrics, logger } = this.deps;
+    metrics.add('syncline_jobs_fenced_total');
+    if (!this.#fencedBy) logger.error('🔴 another process has taken over this task', fields);
+    this.#fencedBy ??= error;
+  }
+
+  async #renew({ signal }: Pick<StoreCall, 'signal'>, timeoutMs: number): Promise<TaskLease> {
+    const { taskId, epoch } = this.#claim;
+    const name = `the renewal of the lease of task ${taskId}`;
+    const request: LeaseRequest = { ...this.#claim, action: 'renew' };
+    try {
+      return await this.call(name, { signal, timeoutMs }, (call) =>
+        this.deps.store.lease(request, call),
+      );
+    } catch (thrown) {
+      if (hasCode(thrown, 'fenced')) this.#fence(thrown, { epoch });
+      throw thrown;
+    }
+  }
+
+  /** Cancels the timer and waits for a renewal in flight. */
+  async #stopRenewing(): Promise<void> {
+    this.#isRenewalStopped = true;
+    this.#renewTimer?.cancel();
+    await this.#renewing;
+  }
+
+  /** The job is deleted: there is nothing left to renew or release. */
+  #abandonClaim(): void {
+    this.#isJobDeleted = true;
+    void this.#stopRenewing(); // a renewal in flight logs its own failure
+  }
+
+  /** Never throws: the caller of `close` could do nothing about it. */
+  async #release(): Promise<void> {
+    const { store, logger } = this.deps;
+    if (this.#fencedBy || this.#isJobDeleted) return;
+    const { taskId, epoch } = this.#claim;
+    const options = { isWrite: true, timeoutMs: RELEASE_TIMEOUT_MS, closing: undefined };
+    const request: LeaseRequest = { ...this.#claim, action: 'release' };
+    try {
+      await this.call(`the release of task ${taskId}`, options, (call) =>
+        store.lease(request, call),
+      );
+    } catch (thrown) {
+      const { code } = SynclineError.from(thrown);
+      logger.warn('🟡 the lease could not be released', { epoch, error: code });
+    }
+  }
+
+  #planRenewal(delayMs: number): void {
+    const { clock } = this.deps;
+    if (this.#isRenewalStopped) return;
+    const renew = async () => {
+      const startMs = clock.monotonicMs();
+      try {
+        await this.#renew({}, this.#renewEveryMs);
+        this.#isRenewalFailing = false;
+      } catch (thrown) {
+        this.#noteFailedRenewal(thrown);
+      }
+      this.#planRenewal(Math.max(0, startMs + this.#renewEveryMs - clock.monotonicMs()));
+    };
+    const start = () => {
+      this.#renewing = renew();
+    };
+    this.#renewTimer = clock.setTimer(delayMs, start, { unref: true });
+  }
+
+  /** Logs only the first failure in a row. An outage of the store has already been logged. */
+  #noteFailedRenewal(thrown: unknown): void {
+    if (hasCode(thrown, 'fenced')) this.#isRenewalStopped = true;
+    const isOutage = hasCode(thrown, 'unavailable') || hasCode(thrown, 'timeout');
+    if (this.#isRenewalStopped || this.#isRenewalFailing || isOutage) return;
+    this.#isRenewalFailing = true;
+    const error = thrown instanceof SynclineError ? thrown.code : String(thrown);
+    this.deps.logger.warn('🟡 the lease could not be renewed', { error });
+  }
+
   #statusOf(status: number | string): number {
     if (typeof status !== 'string') return status;
-    const { statuses } = this.session.deps.states;
+    const { statuses } = this.deps.states;
     const known = statuses.get(status);
     if (known !== undefined) return known;
     const names = [...statuses.keys()].join(', ');
@@ -168,17 +285,17 @@ export class OpenManager extends OpenReader {
   }
 
   async #checkAndSend(input: WriteInput, { signal }: CallOptions): Promise<SetStateResult> {
-    this.session.check();
+    this.check();
     const write = this.#checked(input);
     const { jobId, tag, eventId } = write;
     this.#quota.check(write.bytes);
     const what = `setState of tag ${JSON.stringify(tag)} in job "${jobId}"`;
     const options = { what, isWrite: true, signal, details: { eventId } };
-    using call = new OpenCall(this.session.deps, options);
+    using call = new OpenCall(this.deps, options);
     return await this.#inOrder(write, async (earlier) => {
       await this.#checkBySchema(tag, input.payload, call);
       await call.wait(earlier, 'earlier writes to its tag got no reply');
-      this.session.checkFence();
+      this.#checkFence();
       return await this.#send(write, call);
     });
   }
@@ -204,7 +321,7 @@ export class OpenManager extends OpenReader {
 
   /** The input is stored: the output would be transformed again when it is read. Some schemas modify their input. */
   async #checkBySchema(tag: string, payload: WriteInput['payload'], call: OpenCall): Promise<void> {
-    const schema = this.session.deps.states.tags.get(tag)?.schema;
+    const schema = this.deps.states.tags.get(tag)?.schema;
     if (schema === undefined || payload === undefined) return;
     const checking = async () => schema['~standard'].validate(structuredClone(payload));
     const { issues } = await call.wait(checking(), 'its schema did not respond');
@@ -212,14 +329,14 @@ export class OpenManager extends OpenReader {
   }
 
   async #send(write: CheckedWrite, call: OpenCall): Promise<SetStateResult> {
-    const { store, logger, observer } = this.session.deps;
+    const { store, logger, observer } = this.deps;
     try {
       return await call.send((options) => store.setState(write, { ...options, observer }));
     } catch (thrown) {
       if (!(thrown instanceof SynclineError)) throw thrown;
       const { tag, taskId, epoch, eventId } = write;
       const fields = { tag, taskId, epoch, eventId, error: thrown.code };
-      if (thrown.code === 'fenced') this.session.fence(thrown, fields);
+      if (thrown.code === 'fenced') this.#fence(thrown, fields);
       else if (thrown.retryable)
         logger.error('🔴 setState failed, or its outcome is unknown', fields);
       throw thrown;
@@ -237,7 +354,7 @@ export class OpenManager extends OpenReader {
       const wanted = `${own[name]}, that of the manager: a task writes only its own states`;
       refuseUnless(isOwn, name, { value: input[name], wanted });
     }
-    const { states, random } = this.session.deps;
+    const { states, random } = this.deps;
     const { message = '', schemaVersion = states.tags.get(input.tag)?.schemaVersion ?? 1 } = input;
     const newId = () => Buffer.from(random.bytes(EVENT_ID_BYTES)).toString('hex');
     return checkStateWrite({

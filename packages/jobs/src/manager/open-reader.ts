@@ -2,44 +2,62 @@
 // here; the factories cast to the types that follow from the tags.
 //
 // J21  After `close()` no call and no subscription is left.
-import { abortedError, SynclineError } from '@syncline/kernel';
+import { setMaxListeners } from 'node:events';
+import { abortedError, type Logger, SynclineError } from '@syncline/kernel';
 import { checkScope } from '../checks/input.js';
 import { hasCode } from '../core/refusals.js';
 import { defaultState, type JobInfo, type Progress, type Scope, type State } from '../job.js';
-import type { CallOptions, Cursor, JobEvent, JobSubscription } from '../job-store.js';
+import type { CallOptions, Cursor, JobEvent, JobStore, JobSubscription } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
+import type { JobsMetrics } from '../metrics-list.js';
 import { JobFold } from './job-fold.js';
 import type { SubscribeOptions } from './job-manager.js';
-import type { JobSession } from './store-calls.js';
+import { type CallDeps, OpenCall, type StoreCall } from './store-calls.js';
+import type { StateReader } from './tag-schemas.js';
+
+export interface ReaderDeps extends CallDeps {
+  readonly store: JobStore;
+  readonly states: StateReader;
+  /** Receives everything except what the store reports to the same observer. */
+  readonly metrics: JobsMetrics;
+  /** Receives the durations and failures of writes, which the store then does not report. */
+  readonly observer: JobsMetrics;
+  /** Adds the job, and for a manager the task, to each line. */
+  readonly logger: Logger;
+}
 
 export class OpenReader implements AsyncDisposable {
-  protected readonly session: JobSession;
+  protected readonly deps: ReaderDeps;
+  /** As of opening, or of the last change made through this object. */
+  info: JobInfo;
+  readonly #what: string;
+  readonly #closing = new AbortController();
   readonly #subscriptions = new Set<JobSubscription>();
 
-  constructor(session: JobSession) {
-    this.session = session;
-  }
-
-  get info(): JobInfo {
-    return this.session.job;
+  /** `what`: for messages, such as `the manager of task 3 of job "nightly"`. */
+  constructor(deps: ReaderDeps, job: JobInfo, what: string) {
+    this.deps = deps;
+    this.info = job;
+    this.#what = what;
+    setMaxListeners(0, this.#closing.signal); // every call in flight adds a listener
   }
 
   async getState(scope: Scope = {}, call: CallOptions = {}): Promise<State> {
-    const { store, states } = this.session.deps;
+    const { store, states } = this.deps;
     const { jobId } = this.info;
-    const { taskId, tag } = this.#check(scope);
+    const { taskId, tag } = this.#checkScope(scope);
     if (taskId === undefined || tag === undefined) {
       return states.read((await this.#aggregate('getState', scope, call)).lowest);
     }
-    const state = await this.session.call('getState', call, (options) =>
+    const state = await this.call('getState', call, (options) =>
       store.getState(jobId, taskId, tag, options),
     );
     return states.read(state ?? defaultState(jobId, taskId, tag));
   }
 
   async getProgress(scope: Scope = {}, call: CallOptions = {}): Promise<Progress> {
-    const { states } = this.session.deps;
-    const progress = await this.#aggregate('getProgress', this.#check(scope), call);
+    const { states } = this.deps;
+    const progress = await this.#aggregate('getProgress', this.#checkScope(scope), call);
     if (states.isPlain) return progress;
     const read = async <Row extends Pick<Progress, 'lowest' | 'worst'>>(row: Row) => {
       const [lowest, worst] = [await states.read(row.lowest), await states.read(row.worst)];
@@ -49,14 +67,14 @@ export class OpenReader implements AsyncDisposable {
   }
 
   async *listStates(scope: Scope = {}, call: CallOptions = {}): AsyncGenerator<State> {
-    const { store, states } = this.session.deps;
+    const { store, states } = this.deps;
     const { jobId } = this.info;
-    const checked = this.#check(scope);
+    const checked = this.#checkScope(scope);
     const limit = jobsLimits.listStatesMax.value;
     let incarnation: string | undefined;
     for (let afterRevision = 0; ; ) {
-      this.session.check();
-      const page = await this.session.call('listStates', call, (options) =>
+      this.check();
+      const page = await this.call('listStates', call, (options) =>
         store.listStates(jobId, checked, { afterRevision, limit }, options),
       );
       incarnation ??= page.incarnation;
@@ -79,7 +97,7 @@ export class OpenReader implements AsyncDisposable {
   ): Promise<Progress> {
     const { signal } = call;
     const { jobId } = this.info;
-    const fold = new JobFold(this.info, this.#check(scope));
+    const fold = new JobFold(this.info, this.#checkScope(scope));
     await using events = this.subscribe({ ...scope, ...call, include: ['lease', 'job'] });
     for await (const event of waitedEvents(events, jobId)) {
       if (event.kind === 'gap' && event.reason === 'deleted') {
@@ -94,22 +112,21 @@ export class OpenReader implements AsyncDisposable {
       const stored = await this.getProgress(scope, call);
       if (isReached(stored)) return stored;
     }
-    this.session.check();
+    this.check();
     if (signal?.aborted) throw abortedError('waitFor', signal);
     throw new SynclineError('closed', `the store of job "${jobId}" was closed`);
   }
 
   subscribe(options: SubscribeOptions = {}): JobSubscription<JobEvent> {
-    this.session.check();
-    const subscription = subscribeTo(this.session, options, () =>
-      this.#subscriptions.delete(subscription),
-    );
+    this.check();
+    const onEnd = () => this.#subscriptions.delete(subscription);
+    const subscription = subscribeTo(this.deps, this.info.jobId, options, onEnd);
     this.#subscriptions.add(subscription);
     return subscription;
   }
 
   async close(): Promise<void> {
-    this.session.beginClosing();
+    this.#closing.abort(new SynclineError('closed', `${this.#what} was closed`));
     const open = [...this.#subscriptions];
     const ends = await Promise.allSettled(open.map((each) => each[Symbol.asyncDispose]()));
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
@@ -119,17 +136,33 @@ export class OpenReader implements AsyncDisposable {
     return this.close();
   }
 
+  /** Throws if this object accepts no more calls. */
+  protected check(): void {
+    const { signal } = this.#closing;
+    if (signal.aborted) throw signal.reason;
+  }
+
+  /** Unless `closing` is given, the call ends when closing begins. */
+  protected async call<T>(
+    name: string,
+    options: Omit<StoreCall, 'what'>,
+    send: (options: CallOptions) => Promise<T>,
+  ): Promise<T> {
+    const what = `${name} of job "${this.info.jobId}"`;
+    const closing = this.#closing.signal;
+    using open = new OpenCall(this.deps, { closing, ...options, what });
+    return await open.send(send);
+  }
+
   /** Checks only the types: the store checks whether the task exists, since a job may be recreated. */
-  #check(scope: Scope): Scope {
-    this.session.check();
+  #checkScope(scope: Scope): Scope {
+    this.check();
     return checkScope(scope);
   }
 
   #aggregate(name: string, scope: Scope, call: CallOptions): Promise<Progress> {
-    const { store } = this.session.deps;
-    return this.session.call(name, call, (options) =>
-      store.aggregate(this.info.jobId, scope, options),
-    );
+    const { store } = this.deps;
+    return this.call(name, call, (options) => store.aggregate(this.info.jobId, scope, options));
   }
 }
 
@@ -151,14 +184,15 @@ async function* waitedEvents(
 
 /** The store's subscription, with payloads read with the schemas of their tags. At its end it drops buffered events. */
 function subscribeTo(
-  { deps: { store, clock, metrics, states }, job }: JobSession,
+  { store, clock, metrics, states }: ReaderDeps,
+  jobId: string,
   { taskId, tag, signal, after, ...rest }: SubscribeOptions,
   onEnd: () => void,
 ): JobSubscription {
   const stop = new AbortController();
   let cursor = after as Cursor | undefined; // the store checks it
   if (signal?.aborted) stop.abort();
-  const source = store.subscribe(job.jobId, {
+  const source = store.subscribe(jobId, {
     ...rest,
     scope: { ...(taskId !== undefined && { taskId }), ...(tag !== undefined && { tag }) },
     ...(cursor !== undefined && { after: cursor }),
@@ -189,18 +223,16 @@ function subscribeTo(
     if (!event.resumed) metrics.observe('syncline_jobs_replay_duration_seconds', seconds);
     pulledAtMs = undefined;
   };
-  async function* handOut<T>(
-    from: AsyncIterable<T>,
-    convert: (stored: T) => Promise<T>,
-    noteAll: (handedOut: T) => void,
-  ): AsyncGenerator<T> {
+  async function* handOut(
+    from: AsyncIterable<readonly JobEvent[]>,
+  ): AsyncGenerator<readonly JobEvent[]> {
     pulledAtMs = clock.monotonicMs();
     try {
       for await (const stored of from) {
-        const seen = states.isPlain ? stored : await convert(stored);
+        const events = states.isPlain ? stored : await Promise.all(stored.map(read));
         if (stop.signal.aborted) return;
-        noteAll(seen);
-        yield seen;
+        events.forEach(note);
+        yield events;
       }
     } finally {
       await dispose();
@@ -210,13 +242,16 @@ function subscribeTo(
     get cursor() {
       return cursor;
     },
-    batches(max = BATCH_EVENTS_DEFAULT) {
-      const readAll = (events: readonly JobEvent[]) => Promise.all(events.map(read));
-      return handOut(source.batches(max), readAll, (events) => events.forEach(note));
+    batches: (max = BATCH_EVENTS_DEFAULT) => handOut(source.batches(max)),
+    async *[Symbol.asyncIterator]() {
+      for await (const events of handOut(oneByOne(source))) yield* events;
     },
-    [Symbol.asyncIterator]: () => handOut(source, read, note),
     [Symbol.asyncDispose]: dispose,
   };
 }
 
 const BATCH_EVENTS_DEFAULT = 256;
+
+async function* oneByOne(events: AsyncIterable<JobEvent>): AsyncGenerator<readonly JobEvent[]> {
+  for await (const event of events) yield [event];
+}

@@ -4,21 +4,16 @@
 //
 // J2   If any attempt of a write may have arrived, its failure has `outcome: 'unknown'`.
 // J21  An ended call leaves no timer and no listener.
-import { setMaxListeners } from 'node:events';
 import {
   abortedError,
   backoffMs,
   type Clock,
-  type LogFields,
   type Logger,
   type Outcome,
   type Random,
   SynclineError,
 } from '@syncline/kernel';
-import type { JobInfo } from '../job.js';
-import type { CallOptions, JobStore } from '../job-store.js';
-import type { JobsMetrics } from '../metrics-list.js';
-import type { StateReader } from './tag-schemas.js';
+import type { CallOptions } from '../job-store.js';
 
 export interface StoreCall {
   /** For messages: `setState of tag "ingest"`. */
@@ -33,12 +28,13 @@ export interface StoreCall {
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
-interface CallDeps {
+export interface CallDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly timeoutMs: number;
   readonly retry: { readonly initialMs: number; readonly maxMs: number };
-  readonly outage: Outage;
+  /** Call it with the error of each failed attempt, and with undefined after a reply. */
+  readonly noteOutage: (error: SynclineError | undefined) => void;
 }
 
 /** Number of attempts within `timeoutMs` if the store does not reply. */
@@ -47,23 +43,15 @@ const SILENT_ATTEMPTS = 6;
 const ATTEMPT_MS_MIN = 1_000;
 
 /** Logs once that the store cannot be reached, and once that it is back. */
-export class Outage {
-  readonly #logger: Logger;
-  #isOn = false;
-
-  constructor(logger: Logger) {
-    this.#logger = logger;
-  }
-
-  note(error: SynclineError | undefined): void {
-    const isOn = error?.code === 'unavailable' || error?.code === 'timeout';
-    if (isOn && !this.#isOn) {
-      const fields = { error: error.code, reason: error.message };
-      this.#logger.warn('🟡 cannot reach the job store, retrying', fields);
-    }
-    if (!error && this.#isOn) this.#logger.info('the job store is reachable again');
-    this.#isOn = isOn;
-  }
+export function createOutageLog(logger: Logger): CallDeps['noteOutage'] {
+  let isOut = false;
+  return (error) => {
+    const wasOut = isOut;
+    isOut = error?.code === 'unavailable' || error?.code === 'timeout';
+    const fields = { error: error?.code, reason: error?.message };
+    if (isOut && !wasOut) logger.warn('🟡 cannot reach the job store, retrying', fields);
+    if (!error && wasOut) logger.info('the job store is reachable again');
+  };
 }
 
 /** One call with all its attempts. The timeout starts on construction. Dispose it when the call has ended. */
@@ -114,14 +102,14 @@ export class OpenCall implements Disposable {
       if (this.#reason) throw this.#reason;
       try {
         const reply = await this.#attempt(send);
-        this.#deps.outage.note(undefined);
+        this.#deps.noteOutage(undefined);
         return reply;
       } catch (thrown) {
         if (!(thrown instanceof SynclineError)) throw thrown;
         isUnknown ||= thrown.outcome === 'unknown';
         const last = isUnknown ? withOutcome(thrown, 'unknown') : thrown;
         const isOver = this.#reason !== undefined || !thrown.retryable;
-        if (!isOver || thrown.code === 'timeout') this.#deps.outage.note(thrown);
+        if (!isOver || thrown.code === 'timeout') this.#deps.noteOutage(thrown);
         if (isOver || !(await this.#pause(attempt))) throw this.#explain(last, attempt + 1);
       }
     }
@@ -211,79 +199,4 @@ function adviceOf(outcome: Outcome, details: StoreCall['details'] = {}): string 
 function withOutcome(error: SynclineError, outcome: Outcome, cause: unknown = error.cause) {
   const isSame = error.outcome === outcome && error.cause === cause;
   return isSame ? error : error.with({ outcome, cause });
-}
-
-export interface SessionDeps extends CallDeps {
-  readonly store: JobStore;
-  readonly states: StateReader;
-  /** Receives everything except what the store reports to the same observer. */
-  readonly metrics: JobsMetrics;
-  /** Receives the durations and failures of writes, which the store then does not report. */
-  readonly observer: JobsMetrics;
-  /** Adds the job, and for a manager the task, to each line. */
-  readonly logger: Logger;
-}
-
-/**
- * A manager or reader and its job, from opening to closing.
- *
- *   open ──▶ fenced    a newer claim has the task: every later call is refused
- *     └──────┴──▶ closing    reads and subscriptions end; accepted writes continue until their deadline
- */
-export class JobSession {
-  readonly deps: SessionDeps;
-  /** As of opening, or of the last change made through this session. */
-  job: JobInfo;
-  readonly #what: string;
-  readonly #closing = new AbortController();
-  #fence: SynclineError | undefined;
-
-  /** `what`: for messages, such as `the manager of task 3 of job "nightly"`. */
-  constructor(deps: SessionDeps, job: JobInfo, what: string) {
-    this.deps = deps;
-    this.job = job;
-    this.#what = what;
-    setMaxListeners(0, this.#closing.signal); // every call in flight adds a listener
-  }
-
-  get isFenced(): boolean {
-    return this.#fence !== undefined;
-  }
-
-  /** Throws `closed` or `fenced`. */
-  check(): void {
-    const { signal } = this.#closing;
-    if (signal.aborted) throw signal.reason;
-    this.checkFence();
-  }
-
-  /** For writes that were accepted before closing began. */
-  checkFence(): void {
-    if (this.#fence === undefined) return;
-    this.deps.metrics.add('syncline_jobs_fenced_total');
-    throw this.#fence;
-  }
-
-  fence(error: SynclineError, fields: LogFields): void {
-    const { metrics, logger } = this.deps;
-    metrics.add('syncline_jobs_fenced_total');
-    if (!this.isFenced) logger.error('🔴 another process has taken over this task', fields);
-    this.#fence ??= error;
-  }
-
-  beginClosing(): void {
-    this.#closing.abort(new SynclineError('closed', `${this.#what} was closed`));
-  }
-
-  /** Unless `closing` is given, the call ends when closing begins. */
-  async call<T>(
-    name: string,
-    options: Omit<StoreCall, 'what'>,
-    send: (options: CallOptions) => Promise<T>,
-  ): Promise<T> {
-    const what = `${name} of job "${this.job.jobId}"`;
-    const closing = this.#closing.signal;
-    using open = new OpenCall(this.deps, { closing, ...options, what });
-    return await open.send(send);
-  }
 }

@@ -2,9 +2,8 @@
 // embedded store on an in-memory storage.
 import { createMemoryStorage } from '@syncline/kernel';
 import { EmbeddedAdapter } from '../embedded/embedded-adapter.js';
-import { LocalJobStore } from '../engine/checked-job-store.js';
-import { JobEngine, withSystemDeps } from '../engine/job-engine.js';
-import type { EngineDeps } from '../engine/store-adapter.js';
+import { JobEngine } from '../engine/job-engine.js';
+import { type EngineDeps, withSystemDeps } from '../engine/store-adapter.js';
 import { ALL_CAPABILITIES, type JobStore } from '../job-store.js';
 import { limitValues } from '../limits.js';
 
@@ -20,5 +19,5 @@ export function createMemoryJobStore(deps: Partial<MemoryJobStoreDeps> = {}): Jo
   });
   const engine = new JobEngine(adapter, all, { retentionRevisionsMax, retentionMs: Infinity });
   engine.start();
-  return new LocalJobStore(engine, all);
+  return engine;
 }

@@ -3,17 +3,12 @@
 // A commit is one transaction that locks the row of its job, so the revisions of a job are totally ordered across
 // processes. A view is a read-only transaction with one snapshot; it holds a connection until it is closed.
 import { SynclineError } from '@syncline/kernel';
+import { checkKnownKeys, invalidArgument } from '@syncline/kernel/checks';
 import type { Pool } from 'pg';
-import { checkKnownKeys, invalidArgument } from '../checks/values.js';
 import { noSuchJob } from '../core/refusals.js';
 import type { JobFilter, StoredChange } from '../engine/changes.js';
-import {
-  type EngineJobStore,
-  type EngineOptions,
-  openJobStore,
-  withSystemDeps,
-} from '../engine/job-engine.js';
-import type * as port from '../engine/store-adapter.js';
+import { type EngineJobStore, type EngineOptions, openJobStore } from '../engine/job-engine.js';
+import * as port from '../engine/store-adapter.js';
 import { ALL_CAPABILITIES } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
 import { isOvertaken, PostgresPool, type PostgresSession } from './postgres-client.js';
@@ -251,7 +246,7 @@ export async function createPostgresJobStore(
   const viewsMax = Math.min(jobsLimits.postgresViewsMax.value, connectionsMax - OTHER_CONNECTIONS);
   const wanted = `a pool of at least ${OTHER_CONNECTIONS + 1} connections`;
   if (viewsMax <= 0) throw invalidArgument('pool', connectionsMax, wanted);
-  const all = withSystemDeps(deps);
+  const all = port.withSystemDeps(deps);
   const adapter = new PostgresAdapter({ ...all, pool }, schema);
   try {
     return await openJobStore(adapter, all, { ...engine, openSnapshotsMax: viewsMax });

@@ -1,30 +1,16 @@
 // The wire messages for jobs, leases, scopes, states and progress.
 import type { Durability } from '@syncline/kernel';
 import * as wire from '@syncline/kernel/wire';
-import {
-  type Counts,
-  type JobInfo,
-  type JobSummary,
-  type JsonObject,
-  type LeaseRequest,
-  type LeaseState,
-  type Progress,
-  type Scope,
-  type State,
-  type StatusClass,
-  statusClass,
-  type TagProgress,
-  type TaskLease,
-} from '../job.js';
+import * as jobs from '../job.js';
 import type { GapReason, History, Overflow } from '../job-store.js';
 
-export const leaseStates: readonly LeaseState[] = ['held', 'released', 'lost'];
-export const leaseActions: readonly LeaseRequest['action'][] = ['claim', 'renew', 'release'];
+export const leaseStates: readonly jobs.LeaseState[] = ['held', 'released', 'lost'];
+export const leaseActions: readonly jobs.LeaseRequest['action'][] = ['claim', 'renew', 'release'];
 export const gapReasons: readonly GapReason[] = ['overflow', 'compacted', 'reset', 'deleted'];
 export const histories: readonly History[] = ['all', 'latest'];
 export const overflows: readonly Overflow[] = ['block', 'coalesce', 'fail'];
 export const durabilities: readonly Durability[] = ['buffered', 'synced'];
-export const statusClasses: readonly StatusClass[] = [
+export const statusClasses: readonly jobs.StatusClass[] = [
   'not-started',
   'running',
   'finished',
@@ -36,7 +22,10 @@ export const statusClasses: readonly StatusClass[] = [
 // the job id, which the reader knows. The payload stays JSON text until it is delivered to user code.
 
 /** A state as stores keep it. Its payload is JSON text, checked when it entered the process. */
-export type StoredState = Omit<State, 'payload' | 'payloadIssues' | 'rawPayload' | 'statusName'> &
+export type StoredState = Omit<
+  jobs.State,
+  'payload' | 'payloadIssues' | 'rawPayload' | 'statusName'
+> &
   Readonly<{ payloadJson?: string }>;
 
 /** `read` leaves the job id empty, for the caller to fill in. */
@@ -90,7 +79,7 @@ export function readStoredState(reader: wire.WireReader, jobId: string): StoredS
     taskId,
     tag,
     status,
-    statusClass: statusClass(status),
+    statusClass: jobs.statusClass(status),
     message: messageText,
     ...(progress === undefined ? {} : { progress }),
     timestampMs,
@@ -103,7 +92,7 @@ export function readStoredState(reader: wire.WireReader, jobId: string): StoredS
 }
 
 /** Parses the payload. Pass `reader` for bytes from another process: it reports malformed ones. */
-export function withPayload(stored: StoredState, reader?: wire.WireReader): State {
+export function withPayload(stored: StoredState, reader?: wire.WireReader): jobs.State {
   const { payloadJson, ...state } = stored;
   if (payloadJson === undefined) return state;
   const payload = parsePayload(payloadJson);
@@ -115,7 +104,7 @@ export function withPayload(stored: StoredState, reader?: wire.WireReader): Stat
 }
 
 /** Undefined if it is not a JSON object. */
-export function parsePayload(json: string): JsonObject | undefined {
+export function parsePayload(json: string): jobs.JsonObject | undefined {
   let value: unknown;
   try {
     value = JSON.parse(json);
@@ -123,10 +112,10 @@ export function parsePayload(json: string): JsonObject | undefined {
     return undefined;
   }
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-  return isObject ? (value as JsonObject) : undefined;
+  return isObject ? (value as jobs.JsonObject) : undefined;
 }
 
-export const jobMessage = wire.message<JobInfo>({
+export const jobMessage = wire.message<jobs.JobInfo>({
   jobId: wire.text(1),
   incarnation: wire.text(2),
   numTasks: wire.uint(3),
@@ -138,7 +127,7 @@ export const jobMessage = wire.message<JobInfo>({
   changedAtMs: wire.uint(9),
 });
 
-export const leaseMessage = wire.message<TaskLease>({
+export const leaseMessage = wire.message<jobs.TaskLease>({
   taskId: wire.uint(1),
   epoch: wire.uint(2),
   state: wire.requiredWord(3, leaseStates),
@@ -148,18 +137,18 @@ export const leaseMessage = wire.message<TaskLease>({
   revision: wire.uint(7),
 });
 
-const scopeMessage = wire.message<Scope>({
+const scopeMessage = wire.message<jobs.Scope>({
   taskId: wire.optionalUint(1),
   tag: wire.optionalText(2),
 });
 
 /** If omitted, the whole job. */
-export function scope(number: number): wire.Field<Scope> {
+export function scope(number: number): wire.Field<jobs.Scope> {
   return { ...wire.nested(number, scopeMessage), absent: () => ({}) };
 }
 
-const countsMessage: wire.Message<Counts> = wire.mapped(
-  wire.message<Omit<Counts, 'total'>>({
+const countsMessage: wire.Message<jobs.Counts> = wire.mapped(
+  wire.message<Omit<jobs.Counts, 'total'>>({
     notStarted: wire.uint(1),
     running: wire.uint(2),
     finished: wire.uint(3),
@@ -173,7 +162,7 @@ const countsMessage: wire.Message<Counts> = wire.mapped(
   }),
 );
 
-const tagProgressMessage = wire.message<TagProgress<StoredState>>({
+const tagProgressMessage = wire.message<jobs.TagProgress<StoredState>>({
   tag: wire.text(1),
   cells: wire.required(2, countsMessage),
   lowest: wire.required(3, stateMessage),
@@ -181,7 +170,7 @@ const tagProgressMessage = wire.message<TagProgress<StoredState>>({
   percent: wire.tenths(5),
 });
 
-export const progressMessage = wire.message<Progress<StoredState>>({
+export const progressMessage = wire.message<jobs.Progress<StoredState>>({
   revision: wire.uint(1),
   cells: wire.required(2, countsMessage),
   lostTasks: wire.uint(3),
@@ -191,7 +180,7 @@ export const progressMessage = wire.message<Progress<StoredState>>({
   percent: wire.tenths(7),
 });
 
-export const summaryMessage = wire.message<JobSummary>({
+export const summaryMessage = wire.message<jobs.JobSummary>({
   job: wire.required(1, jobMessage),
   cells: wire.required(2, countsMessage),
   lostTasks: wire.uint(3),

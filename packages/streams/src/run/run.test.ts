@@ -152,23 +152,20 @@ test('progress on a terminal is one line that replaces itself, and elsewhere pri
 
 test('options that cannot work are refused before anything is opened', async () => {
   const wrong: readonly (readonly [object, string])[] = [
-    [
-      { checkpoint: { everyMs: 49 } },
-      'checkpoint.everyMs is 49; it must be a number of at least 50',
-    ],
+    [{ checkpoint: { everyMs: 49 } }, 'checkpoint.everyMs is 49; expected a number of at least 50'],
     [
       { checkpoint: { everyRecords: 0 } },
-      'checkpoint.everyRecords is 0; it must be a number of at least 1',
+      'checkpoint.everyRecords is 0; expected a number of at least 1',
     ],
     [{ checkpoint: { timeoutMs: Number.NaN } }, 'checkpoint.timeoutMs is NaN'],
-    [{ keyGroups: -1 }, 'keyGroups is -1; it must be a number of at least 1'],
+    [{ keyGroups: -1 }, 'keyGroups is -1; expected a number of at least 1'],
     [
       { state: 'embedded', cacheBytesMax: -1 },
-      'cacheBytesMax is -1; it must be a number of at least 0',
+      'cacheBytesMax is -1; expected a number of at least 0',
     ],
-    [{ stopGraceMs: '1' }, 'stopGraceMs is 1; it must be'],
-    [{ state: 'disk' }, 'state is disk; expected one of: memory, embedded'],
-    [{ order: 'any' }, 'order is any; expected one of: strict, ready'],
+    [{ stopGraceMs: '1' }, 'stopGraceMs is "1"; expected'],
+    [{ state: 'disk' }, 'state is "disk"; expected one of memory, embedded'],
+    [{ order: 'any' }, 'order is "any"; expected one of strict, ready'],
     [{ dir: '' }, 'dir is empty'],
     [{ chekpoint: {} }, 'unknown option "chekpoint" of start. Did you mean "checkpoint"?'],
     [

@@ -15,6 +15,7 @@ import {
   silentLogger,
   silentMetrics,
 } from '@syncline/kernel';
+import { oneOf, refuseUnless } from '@syncline/kernel/checks';
 import { createSystemFiles } from '@syncline/kernel/node';
 import type { EndPorts } from '../ends/source.js';
 import { streamsLimits } from '../limits.js';
@@ -271,17 +272,10 @@ function checkOptions(options: StartOptions): void {
   ];
   for (const [name, value, min] of numbers) {
     const isRight = value === undefined || (typeof value === 'number' && value >= min);
-    if (!isRight)
-      throw invalid(name, `${name} is ${value}; it must be a number of at least ${min}`);
+    refuseUnless(isRight, name, { value, wanted: `a number of at least ${min}` });
   }
-  const words = [
-    ['state', state, ['memory', 'embedded']],
-    ['order', order, ['strict', 'ready']],
-  ] as const;
-  for (const [name, value, known] of words) {
-    if (known.some((each) => each === value)) continue;
-    throw invalid(name, `${name} is ${String(value)}; expected one of: ${known.join(', ')}`);
-  }
+  oneOf('memory', 'embedded')(state, 'state');
+  oneOf('strict', 'ready')(order, 'order');
   if (dir === '') throw invalid('dir', 'dir is empty; name a directory, or omit it');
   if (restoreFrom !== undefined && repeats !== 'accept') {
     throw invalid(

@@ -3,9 +3,9 @@
 // Object members are sorted, so equal values give equal bytes whatever order they were built in. Values that
 // `JSON.stringify` would silently change are rejected: NaN (null), a Date (a string), a Map ({}). Undefined members are
 // omitted, as usual; -0 is kept, because JSON can represent it.
+import { findJsonProblem } from '@syncline/kernel/checks';
 import { streamsLimits } from '../limits.js';
 import { type Codec, checkLength } from './codec.js';
-import { kindOf } from './key.js';
 import { badRecord, corrupt } from './state-error.js';
 
 /** Values made of null, booleans, finite numbers, strings, arrays and plain objects. */
@@ -32,55 +32,14 @@ export function jsonCodec<V>(): Codec<V> {
   };
 }
 
-/** Also bounds the work: a value that contains the same object very often is rejected while its size is counted. */
 function checkJson(value: unknown): void {
-  checkInside(value, { bytes: 0, depth: 0 });
-}
-
-interface Walk {
-  /** Lower bound of the JSON size of everything visited so far. */
-  bytes: number;
-  depth: number;
-}
-
-function checkInside(value: unknown, walk: Walk): void {
-  walk.bytes += typeof value === 'string' ? value.length + 2 : 1;
-  checkLength(walk.bytes);
-  switch (typeof value) {
-    case 'string':
-    case 'boolean':
-      return;
-    case 'number':
-      if (!Number.isFinite(value)) throw badRecord(`JSON cannot hold ${value}`);
-      return;
-    case 'object':
-      if (value !== null) checkMembers(value, walk);
-      return;
-    default:
-      throw badRecord(`JSON cannot hold ${kindOf(value)}`);
-  }
-}
-
-function checkMembers(value: object, walk: Walk): void {
-  const { value: depthMax } = streamsLimits.jsonDepthMax;
-  if (walk.depth === depthMax) {
-    throw badRecord(`the value is nested more than ${depthMax} levels deep, or contains itself`);
-  }
-  walk.depth += 1;
-  if (Array.isArray(value)) {
-    // By index, since iteration methods skip holes, which JSON would turn into null.
-    for (let index = 0; index < value.length; index += 1) checkInside(value[index], walk);
-  } else if (isPlain(value)) {
-    for (const name of Object.keys(value)) {
-      const member: unknown = Reflect.get(value, name);
-      if (member === undefined) continue;
-      walk.bytes += name.length + 3;
-      checkInside(member, walk);
-    }
-  } else {
-    throw badRecord(`JSON cannot hold ${describe(value)}`);
-  }
-  walk.depth -= 1;
+  const { jsonDepthMax, valueBytesMax } = streamsLimits;
+  const bounds = { bytesMax: valueBytesMax.value, depthMax: jsonDepthMax.value };
+  const problem = findJsonProblem(value, bounds);
+  if (problem?.bytes !== undefined) checkLength(problem.bytes);
+  if (!problem) return;
+  const { path, message } = problem;
+  throw badRecord(path.length === 0 ? `the value ${message}` : `${path.join('.')} ${message}`);
 }
 
 /** The value must have been checked. */
@@ -117,14 +76,4 @@ function isSorted(value: unknown): boolean {
     before = name;
   }
   return true;
-}
-
-function isPlain(value: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === null || Object.getPrototypeOf(prototype) === null;
-}
-
-function describe(value: object): string {
-  const tag = Object.prototype.toString.call(value).slice('[object '.length, -1);
-  return tag === 'Object' ? 'an instance of a class' : `a ${tag}`;
 }

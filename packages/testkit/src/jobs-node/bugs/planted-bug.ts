@@ -5,7 +5,7 @@ import type { SourceEdit } from '../../simulation/load-edited.js';
 const COMMITS = 'engine/commits';
 const WRITES = 'engine/job-writes';
 const ADAPTER = 'embedded/embedded-adapter';
-const SET_STATE = 'core/decide-set-state';
+const SET_STATE = 'core/decisions';
 
 export const SOURCE_EDITS = {
   /** Subscribers receive a change as soon as it is handed to the disk. */
@@ -69,7 +69,7 @@ export const SOURCE_EDITS = {
   'jobs-fence-skipped': [
     {
       file: SET_STATE,
-      find: 'checkFence(job, task, write);',
+      find: 'refusals.checkFence(job, task, write);',
       replace: '',
     },
   ],
@@ -79,7 +79,7 @@ export const SOURCE_EDITS = {
       file: 'manager/open-manager',
       find: 'store.setState(write, { ...options, observer })',
       replace:
-        "store.setState({ ...write, eventId: Buffer.from(this.session.deps.random.bytes(16)).toString('hex') }, { ...options, observer })",
+        "store.setState({ ...write, eventId: Buffer.from(this.deps.random.bytes(16)).toString('hex') }, { ...options, observer })",
     },
   ],
   /** The record of a key's latest state is removed from the log. */
@@ -132,7 +132,7 @@ export const SOURCE_EDITS = {
   'jobs-start-forgets-leases': [
     {
       file: 'engine/leases',
-      find: 'for (const { ttlMs, ...lease } of heldLeases) this.watch.watch(lease, ttlMs);',
+      find: 'for (const { ttlMs, ...lease } of heldLeases) watch.watch(lease, ttlMs);',
       replace: '',
     },
   ],

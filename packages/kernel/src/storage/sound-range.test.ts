@@ -1,7 +1,10 @@
 // Ranges with damaged entries at every place: intact entries are read, damaged ones are named.
-import { createMemoryStorage, type Storage, StorageBatch, SynclineError } from '@syncline/kernel';
 import { expect, test } from 'vitest';
-import { readSound } from './embedded-records.js';
+import { SynclineError } from '../error.js';
+import { createMemoryStorage } from './memory-storage.js';
+import { readSound } from './sound-range.js';
+import type { Storage } from './storage.js';
+import { StorageBatch } from './storage-batch.js';
 
 const text = (value: string) => new TextEncoder().encode(value);
 
@@ -39,7 +42,7 @@ async function read(names: readonly string[], damaged: readonly string[]) {
   const range = { from: text('fair/'), to: text('fair0') };
   for await (const part of readSound(withDamage(storage, new Set(damaged)), range)) {
     sound.push(...part.entries.map(({ key }) => Buffer.from(key).toString()));
-    corrupt.push(...part.corruptKeys.map((key) => Buffer.from(key).toString()));
+    corrupt.push(...part.damaged.map(({ key }) => Buffer.from(key).toString()));
   }
   return { sound, corrupt };
 }

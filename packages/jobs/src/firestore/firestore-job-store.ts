@@ -1,34 +1,23 @@
-// The engine for jobs in Firestore, where the revision of a change is its commit time, and commits to a job run
+// The store of jobs in Firestore, where the revision of a change is its commit time, and commits to a job run
 // concurrently. So it has its own writes, and a picture maintained by a listener instead of a mirror. It shares rows,
 // decisions, encoding, aggregates, lists and feeds with the engine of the other stores.
 //
 // Reads are served from the picture if there is a live listener for the job, and from Firestore otherwise. They see
 // this store's own writes; the writes of others may become visible later.
 import client, { type DocumentSnapshot, Firestore, type Settings } from '@google-cloud/firestore';
-import { abortedError, SynclineError } from '@syncline/kernel';
+import { SynclineError } from '@syncline/kernel';
+import { checkMembers, refuseUnless } from '@syncline/kernel/checks';
 import { type CheckedJobQuery, checkScope } from '../checks/input.js';
-import {
-  checkJobId,
-  checkMembers,
-  checkTaskId,
-  limitExceeded,
-  refuseUnless,
-} from '../checks/values.js';
+import { checkJobId, checkTaskId, limitExceeded } from '../checks/values.js';
 import { hasCode, noSuchJob } from '../core/refusals.js';
 import { type JobRow, jobInfoOf } from '../core/rows.js';
 import { encodeState } from '../engine/changes.js';
-import { type LocalEngine, LocalJobStore, type StoreReads } from '../engine/checked-job-store.js';
-import { withSystemDeps } from '../engine/job-engine.js';
+import { LocalJobStore, type StoreReads } from '../engine/checked-job-store.js';
 import { SubscriberQuota } from '../engine/job-feed.js';
 import { jobListOf, type ListedSummary, readPage, summaryOf } from '../engine/job-reads.js';
-import type { EngineDeps } from '../engine/store-adapter.js';
-import type { JobInfo, JobList, JobSummary, Scope } from '../job.js';
-import {
-  ALL_CAPABILITIES,
-  type JobStore,
-  type PageBounds,
-  type StoreSubscribeOptions,
-} from '../job-store.js';
+import { type EngineDeps, withSystemDeps } from '../engine/store-adapter.js';
+import type { JobSummary } from '../job.js';
+import { ALL_CAPABILITIES, type JobStore, type StoreSubscribeOptions } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
 import type { ReconnectOptions } from '../reconnect.js';
 import {
@@ -50,10 +39,9 @@ const CAPABILITIES = { ...ALL_CAPABILITIES, ...CACHED };
 const AFTER_ALL_NAMES = '\u007f';
 const LIST_JOBS = 100;
 
-class FirestoreEngine implements LocalEngine, StoreReads {
+class FirestoreJobStore extends LocalJobStore {
   readonly capabilities = CAPABILITIES;
-  readonly reads = this;
-  readonly writes: FirestoreWrites;
+  protected readonly writes: FirestoreWrites;
   readonly #deps: FirestoreDeps;
   readonly #options: FirestoreOptions;
   readonly #calls: FirestoreCalls;
@@ -61,9 +49,9 @@ class FirestoreEngine implements LocalEngine, StoreReads {
   readonly #watches = new Map<string, JobWatch>();
   /** Cached by `listJobs`, valid until the job changes. */
   readonly #summaries = new Map<string, JobSummary>();
-  #closing: Promise<void> | undefined;
 
   constructor(deps: FirestoreDeps, options: FirestoreOptions) {
+    super(deps);
     this.#deps = deps;
     this.#options = options;
     this.#calls = new FirestoreCalls(deps, options);
@@ -75,65 +63,59 @@ class FirestoreEngine implements LocalEngine, StoreReads {
     });
   }
 
-  begin(signal: Signal): void {
-    if (this.#closing) throw new SynclineError('closed', 'the job store is closed');
-    if (signal?.aborted) throw abortedError('the call to the job store', signal);
-  }
+  protected readonly reads: StoreReads = {
+    getJob: async (jobId, signal) => {
+      const picture = this.#current(jobId);
+      if (picture) return jobInfoOf(picture.row, picture.head);
+      const { job } = this.#documents(jobId);
+      const row = presentJob(await this.#calls.read(readingOf(jobId), () => job.get(), { signal }));
+      return row && this.writes.infoOf(row, signal);
+    },
 
-  async getJob(jobId: string, signal: Signal): Promise<JobInfo | undefined> {
-    const picture = this.#current(jobId);
-    if (picture) return jobInfoOf(picture.row, picture.head);
-    const { job } = this.#documents(jobId);
-    const row = presentJob(await this.#calls.read(readingOf(jobId), () => job.get(), { signal }));
-    return row && this.writes.infoOf(row, signal);
-  }
+    getState: async (jobId, { taskId, tag }, signal) => {
+      const picture = this.#current(jobId);
+      if (picture) return picture.state(checkTaskId(taskId, picture.row.numTasks), tag);
+      const documents = this.#documents(jobId);
+      const read = () => this.#deps.firestore.getAll(documents.job, documents.state(taskId, tag));
+      const [job, cell] = await this.#calls.read(readingOf(jobId), read, { signal });
+      const row = presentJob(job);
+      if (!row) throw noSuchJob(jobId);
+      checkTaskId(taskId, row.numTasks);
+      const state = cell && readState(cell)?.row;
+      if (state) this.#watches.get(jobId)?.noteShown(state.revision);
+      return state && encodeState(state);
+    },
 
-  async getState(jobId: string, { taskId, tag }: Required<Scope>, signal: Signal) {
-    const picture = this.#current(jobId);
-    if (picture) return picture.state(checkTaskId(taskId, picture.row.numTasks), tag);
-    const documents = this.#documents(jobId);
-    const read = () => this.#deps.firestore.getAll(documents.job, documents.state(taskId, tag));
-    const [job, cell] = await this.#calls.read(readingOf(jobId), read, { signal });
-    const row = presentJob(job);
-    if (!row) throw noSuchJob(jobId);
-    checkTaskId(taskId, row.numTasks);
-    const state = cell && readState(cell)?.row;
-    if (state) this.#watches.get(jobId)?.noteShown(state.revision);
-    return state && encodeState(state);
-  }
+    listStates: async (jobId, scope, page, signal) => {
+      const { picture } = await this.#read(jobId, signal);
+      const { numTasks, incarnation } = picture.row;
+      const filter = { scope: checkScope(scope, numTasks), withLeases: false, withJob: false };
+      return readPage(picture.view(filter), incarnation, page);
+    },
 
-  async listStates(jobId: string, scope: Scope, page: PageBounds, signal: Signal) {
-    const { picture } = await this.#read(jobId, signal);
-    const { numTasks, incarnation } = picture.row;
-    const filter = { scope: checkScope(scope, numTasks), withLeases: false, withJob: false };
-    return readPage(picture.view(filter), incarnation, page);
-  }
+    progress: async (jobId, scope, signal) => {
+      const { picture } = await this.#read(jobId, signal);
+      return picture.progress(checkScope(scope, picture.row.numTasks));
+    },
 
-  async progress(jobId: string, scope: Scope, signal: Signal) {
-    const { picture } = await this.#read(jobId, signal);
-    return picture.progress(checkScope(scope, picture.row.numTasks));
-  }
+    listJobs: (query) => jobListOf(query, this.#listedAfter(query)),
+  };
 
-  async openSubscription(jobId: string, options: StoreSubscribeOptions, signal: AbortSignal) {
+  protected override async openSubscription(
+    jobId: string,
+    options: StoreSubscribeOptions,
+    signal: AbortSignal,
+  ) {
     this.begin(undefined);
     const { picture, watch } = await this.#read(checkJobId(jobId), signal);
     return watch.feed.open(options, picture.row.numTasks);
   }
 
-  listJobs(query: CheckedJobQuery): Promise<JobList> {
-    return jobListOf(query, this.#listedAfter(query));
-  }
-
-  status(): object {
+  override status(): object {
     return { subscribers: this.#quota.count, cacheBytes: this.#cacheBytes };
   }
 
-  close(): Promise<void> {
-    this.#closing ??= this.#close();
-    return this.#closing;
-  }
-
-  async #close(): Promise<void> {
+  protected override async end(): Promise<void> {
     const closed = new SynclineError('closed', 'the job store is closed');
     await Promise.all([...this.#watches.values()].map((watch) => watch.stop(closed)));
     await this.#calls.close();
@@ -276,7 +258,7 @@ export function createFirestoreJobStore(
 ): JobStore {
   const checked = checkFirestoreOptions(options);
   const all = withSystemDeps(deps);
-  return new LocalJobStore(new FirestoreEngine({ ...all, ...connect(options) }, checked), all);
+  return new FirestoreJobStore({ ...all, ...connect(options) }, checked);
 }
 
 export function checkFirestoreOptions(options: FirestoreJobStoreOptions): FirestoreOptions {

@@ -1,0 +1,247 @@
+// All decisions of jobs: rows and a time go in; new rows and the changes come out. A refusal is thrown.
+//
+// J1   Creation is revision 1; each later change takes the next one. An applied write raises the version of its key by
+//      one. If the lease was lost, the write first makes it held again, which is a separate change.
+// J13  After a claim of epoch e + 1 no write, renewal or release of epoch e passes.
+// J15  `numTasks` is set at creation and never changes: creating a job that exists returns the existing one.
+import { assert } from '@syncline/kernel';
+import type { CheckedWrite } from '../checks/checked-write.js';
+import type { JobInfo, JobPatch, JobSpec, LeaseRequest, TaskLease } from '../job.js';
+import { statusClass } from '../job.js';
+import { limitValues } from '../limits.js';
+import type { StoredState } from '../wire/messages.js';
+import * as refusals from './refusals.js';
+import type {
+  Applied,
+  CellRow,
+  HeadRow,
+  JobRow,
+  JobRows,
+  RecentWrite,
+  TaskRow,
+  WrittenTags,
+} from './rows.js';
+import { jobInfoOf, leaseOf, nextChange } from './rows.js';
+
+export type JobApplied = Applied & Readonly<{ job: JobRow; info: JobInfo }>;
+
+type JobUnchanged = Readonly<{ kind: 'unchanged'; info: JobInfo }>;
+
+/** The job that a call refers to. Without an incarnation, whichever job has the id now. */
+export type MeantJob = Readonly<{ jobId: string; incarnation?: string | undefined }>;
+
+export type Birth = Readonly<{
+  /** Never used before. */
+  incarnation: string;
+  jobsCount: number;
+  nowMs: number;
+}>;
+
+/** `spec` has passed `checkJobSpec`. */
+export function decideCreate(
+  rows: JobRows | undefined,
+  spec: Required<JobSpec>,
+  { incarnation, jobsCount, nowMs }: Birth,
+): JobUnchanged | JobApplied {
+  if (rows) {
+    refusals.checkUnmarked(rows.job);
+    return { kind: 'unchanged', info: jobInfoOf(rows.job, rows.head) };
+  }
+  refusals.checkRoom('jobsMax', jobsCount + 1, 'jobs');
+  const head = nextChange({ revision: 0, timestampMs: 0, statesCount: 0 }, nowMs);
+  return applied(head, { ...spec, incarnation, createdAtMs: head.timestampMs });
+}
+
+/** `patch` has passed `checkJobPatch`. */
+export function decideUpdate(
+  rows: (JobRows & Readonly<{ tags: WrittenTags }>) | undefined,
+  { jobId, patch, incarnation }: MeantJob & Readonly<{ patch: JobPatch }>,
+  nowMs: number,
+): JobApplied {
+  if (!rows) throw refusals.noSuchJob(jobId);
+  refusals.checkIncarnationOf(rows.job, incarnation);
+  refusals.checkUnmarked(rows.job);
+  const job = { ...rows.job, ...patch };
+  if (patch.expectedTags) refusals.checkTagsCount(job, rows.tags);
+  return applied(nextChange(rows.head, nowMs), job);
+}
+
+export function decideMark(
+  rows: JobRows | undefined,
+  { jobId, incarnation }: MeantJob,
+  nowMs: number,
+): JobUnchanged | JobApplied {
+  if (!rows) throw refusals.noSuchJob(jobId);
+  const { job } = rows;
+  refusals.checkIncarnationOf(job, incarnation);
+  if (job.deletedAtMs !== undefined) return { kind: 'unchanged', info: jobInfoOf(job, rows.head) };
+  const head = nextChange(rows.head, nowMs);
+  return applied(head, { ...job, deletedAtMs: head.timestampMs });
+}
+
+function applied(head: HeadRow, metadata: Omit<JobRow, 'metadataRevision'>): JobApplied {
+  const { revision, timestampMs } = head;
+  const job = { ...metadata, metadataRevision: revision };
+  const info = jobInfoOf(job, head);
+  return {
+    kind: 'apply',
+    head,
+    job,
+    info,
+    changes: [{ kind: 'job', revision, timestampMs, job: info }],
+  };
+}
+
+// Leases: see the diagram in SPEC.md. A renewal that arrives after the release is late and changes nothing. Renewals and
+// releases are also accepted on a job marked as deleted, so that its managers can close cleanly.
+
+export type LeaseRows = JobRows & Readonly<{ task: TaskRow | undefined }>;
+
+/** `unchanged`: nothing to store. If the lease is held, its TTL starts over. */
+export type LeaseDecision = Readonly<{ kind: 'unchanged'; lease: TaskLease }> | LeaseApplied;
+
+export type LeaseApplied = Applied & Readonly<{ task: TaskRow; lease: TaskLease }>;
+
+/** `request` has passed `checkLeaseRequest`. `rows` is undefined if the job does not exist. */
+export function decideLease(
+  rows: LeaseRows | undefined,
+  request: LeaseRequest,
+  nowMs: number,
+): LeaseDecision {
+  if (!rows) throw refusals.noSuchJob(request.jobId);
+  const { job, task } = rows;
+  if (request.action === 'claim') {
+    refusals.checkUnmarked(job);
+    refusals.checkClaimant(job, request);
+    const { taskId, ttlMs, holder } = request;
+    const epoch = (task?.epoch ?? 0) + 1;
+    return transition(rows, { taskId, epoch, state: 'held', ttlMs, holder }, nowMs);
+  }
+  refusals.checkFence(job, task, request);
+  assert(task !== undefined, 'J13: the fence lets only claimed tasks pass');
+  const state = request.action === 'release' || task.state === 'released' ? 'released' : 'held';
+  if (task.state === state) return { kind: 'unchanged', lease: leaseOf(task, nowMs) };
+  return transition(rows, { ...task, state }, nowMs);
+}
+
+/** For an expired lease. Undefined if the task has since been claimed again, released or declared lost. */
+export function decideLost(
+  rows: LeaseRows | undefined,
+  epoch: number,
+  nowMs: number,
+): LeaseApplied | undefined {
+  if (rows?.task?.state !== 'held' || rows.task.epoch !== epoch) return undefined;
+  return transition(rows, { ...rows.task, state: 'lost' }, nowMs);
+}
+
+function transition(rows: LeaseRows, row: Omit<TaskRow, 'revision'>, nowMs: number): LeaseApplied {
+  const head = nextChange(rows.head, nowMs);
+  const { revision, timestampMs } = head;
+  const task = { ...row, revision };
+  const lease = leaseOf(task, nowMs);
+  const changes = [{ kind: 'lease', revision, timestampMs, lease }] as const;
+  return { kind: 'apply', head, task, lease, changes };
+}
+
+// State writes. The order of the checks is part of the contract. The event id comes first: a retry of an applied write
+// must not fail because of changes made since, by that write or by others (J2).
+
+export type SetStateRows = JobRows &
+  Readonly<{
+    task: TaskRow | undefined;
+    cell: CellRow | undefined;
+    tags: WrittenTags;
+  }>;
+
+export type SetStateDecision =
+  | Readonly<{ kind: 'duplicate'; state: StoredState }>
+  /** `ifVersion` does not match: the result is the current state of the key, or the default one. */
+  | Readonly<{ kind: 'version' }>
+  | (Applied &
+      Readonly<{
+        state: StoredState;
+        cell: CellRow;
+        /** Set if the lease was lost and is held again. */
+        task: TaskRow | undefined;
+      }>);
+
+/** `write` has passed `checkStateWrite`. `rows` is undefined if the job does not exist. */
+export function decideSetState(
+  rows: SetStateRows | undefined,
+  write: CheckedWrite,
+  nowMs: number,
+): SetStateDecision {
+  if (!rows) throw refusals.noSuchJob(write.jobId);
+  const { job, task, cell } = rows;
+  const { digest } = write;
+  const earlier = cell?.recent.find(({ eventId }) => eventId === write.eventId);
+  if (earlier?.digest === digest) return { kind: 'duplicate', state: stateOf(write, earlier) };
+  if (earlier) throw refusals.eventIdReused(write.eventId, write.tag);
+  refusals.checkUnmarked(job);
+  refusals.checkFence(job, task, write);
+  const { ifVersion } = write;
+  if (ifVersion !== undefined && ifVersion !== (cell?.version ?? 0)) return { kind: 'version' };
+  if (!cell) {
+    refusals.checkTagsCount(job, rows.tags, write.tag);
+    refusals.checkRoom(
+      'statesPerJobMax',
+      rows.head.statesCount + 1,
+      `states of job "${job.jobId}"`,
+    );
+  }
+  return apply(rows, write, nowMs);
+}
+
+function apply(rows: SetStateRows, write: CheckedWrite, nowMs: number): SetStateDecision {
+  const { cell, task } = rows;
+  // A writer with the current epoch is alive: it was only paused.
+  const again = task?.state === 'lost' && transition(rows, { ...task, state: 'held' }, nowMs);
+  const next = nextChange(again ? again.head : rows.head, nowMs);
+  const head = { ...next, statesCount: next.statesCount + (cell ? 0 : 1) };
+  const { revision, timestampMs } = head;
+  const version = (cell?.version ?? 0) + 1;
+  const { eventId, digest } = write;
+  const latest: RecentWrite = { eventId, version, revision, timestampMs, digest };
+  const state = stateOf(write, latest);
+  return {
+    kind: 'apply',
+    head,
+    state,
+    cell: {
+      version,
+      revision,
+      status: write.status,
+      progress: write.progress ?? 0,
+      recent: remembered(latest, cell),
+    },
+    task: again ? again.task : undefined,
+    changes: [...(again ? again.changes : []), { kind: 'state', revision, timestampMs, state }],
+  };
+}
+
+function remembered(latest: RecentWrite, cell: CellRow | undefined): readonly RecentWrite[] {
+  return [latest, ...(cell?.recent ?? [])].slice(0, limitValues.recentEventIdsMax);
+}
+
+function stateOf(
+  write: CheckedWrite,
+  { version, revision, timestampMs }: RecentWrite,
+): StoredState {
+  const { jobId, taskId, tag, status, message, progress, eventId, schemaVersion } = write;
+  const { payloadJson } = write;
+  return {
+    jobId,
+    taskId,
+    tag,
+    status,
+    statusClass: statusClass(status),
+    message,
+    ...(progress === undefined ? {} : { progress }),
+    timestampMs,
+    version,
+    revision,
+    eventId,
+    schemaVersion,
+    ...(payloadJson === undefined ? {} : { payloadJson }),
+  };
+}

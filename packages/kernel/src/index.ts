@@ -53,7 +53,7 @@ export { KeyedQueue } from './keyed-queue.js';
 export { Lifecycle, type LifecycleDeps, type LifecyclePart, type StopReport } from './lifecycle.js';
 export { defineLimits, type Limit } from './limit.js';
 export { kernelLimits } from './limits.js';
-export { type LogFields, type Logger, silentLogger } from './logger.js';
+export { createWarningLogger, type LogFields, type Logger, silentLogger } from './logger.js';
 export {
   type Labels,
   type MetricDefinition,

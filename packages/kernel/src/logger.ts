@@ -19,3 +19,28 @@ export const silentLogger: Logger = {
   error() {},
   child: () => silentLogger,
 };
+
+/**
+ * The default logger of client libraries: what an operator must know becomes a warning of Node, which goes to standard
+ * error unless the program listens for it. The rest is dropped, and in a browser or worker everything is: programs
+ * there must pass a logger. `name` is that of the package.
+ */
+export function createWarningLogger(name: string, own: LogFields = {}): Logger {
+  const report = (msg: string, fields?: LogFields): void =>
+    globalThis.process?.emitWarning(`${name}: ${msg}${fieldsText({ ...own, ...fields })}`);
+  return {
+    debug() {},
+    info() {},
+    warn: report,
+    error: report,
+    child: (fields) => createWarningLogger(name, { ...own, ...fields }),
+  };
+}
+
+/** ` (tracker: api, skewMs: 40000)`. */
+function fieldsText(fields: LogFields): string {
+  const parts = Object.entries(fields)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${name}: ${String(value)}`);
+  return parts.length === 0 ? '' : ` (${parts.join(', ')})`;
+}

@@ -4,6 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { createJobManager, createJobReader, type JobReader, JobStatus } from '@syncline/jobs';
 import { createRemoteJobStore } from '@syncline/jobs/grpc';
+import { silentLogger } from '@syncline/kernel';
 import { type Act, until } from './demo-stage.js';
 
 const JOB_ID = 'demo-nightly';
@@ -31,7 +32,7 @@ export const jobsAct: Act = {
     await using store = createRemoteJobStore({ address });
     await store.deleteJob(JOB_ID); // in case an earlier run of the act was interrupted
     await store.createJob({ jobId: JOB_ID, numTasks: NUM_TASKS, expectedTags: TAGS });
-    await using reader = await createJobReader({ store, jobId: JOB_ID });
+    await using reader = await createJobReader({ store, jobId: JOB_ID }, { log: silentLogger });
     const watched = watch(reader, signal);
     const workers: ChildProcess[] = [];
     const start = (worker: number, slower = 1): ChildProcess => {
@@ -151,7 +152,10 @@ export async function runWorker({ address, worker, stepMs }: WorkerOptions): Pro
     await Promise.all(
       tasksOf(worker).map(async (taskIndex) => {
         const target = { store, jobId: JOB_ID, taskIndex, numTasks: NUM_TASKS };
-        await using job = await createJobManager(target, { lease: { ttlMs: LEASE_MS } });
+        await using job = await createJobManager(target, {
+          lease: { ttlMs: LEASE_MS },
+          log: silentLogger,
+        });
         for (const tag of TAGS) {
           const { status } = await job.getState({ taskId: taskIndex, tag });
           if (status === JobStatus.finished) continue;

@@ -7,7 +7,7 @@ import {
   type SetStateResult,
   type TaskLease,
 } from '@syncline/jobs';
-import { SynclineError } from '@syncline/kernel';
+import { SynclineError, silentLogger } from '@syncline/kernel';
 import type { Command } from 'commander';
 import type { CliWorld } from '../cli-world.js';
 import { fetchAnswer } from '../status/fetch-answer.js';
@@ -43,7 +43,8 @@ export async function openReporter(
     if (wanted === undefined) throw noSuchJob(thrown);
   });
   const numTasks = wanted ?? known?.job.numTasks ?? 0;
-  return createJobManager({ store: httpTaskStore(target), jobId, taskIndex, numTasks });
+  const task = { store: httpTaskStore(target), jobId, taskIndex, numTasks };
+  return createJobManager(task, { log: silentLogger });
 }
 
 function noSuchJob(thrown: SynclineError): SynclineError {

@@ -7,11 +7,11 @@ import {
   type Clock,
   createSystemClock,
   createSystemRandom,
+  createWarningLogger,
   type LogFields,
   type Logger,
   type Random,
   SynclineError,
-  silentLogger,
   silentMetrics,
 } from '@syncline/kernel';
 import * as check from '@syncline/kernel/checks';
@@ -174,7 +174,7 @@ export type JobReaderOptions<Tags extends TagSchemas, Names extends StatusNames>
   retry?: Readonly<{ initialMs?: number; maxMs?: number }>;
   /** Receives metrics. If the store has the same observer, nothing is counted twice. */
   observer?: JobsMetrics;
-  /** Default: none. */
+  /** Default: warnings and errors become warnings of Node, which go to standard error. */
   log?: Logger;
   /** Aborts opening. Later calls take their own signal. */
   signal?: AbortSignal;
@@ -225,7 +225,7 @@ const READER_OPTIONS = {
     {},
   ),
   observer: check.orDefault<JobsMetrics>(check.anyValue, silentMetrics),
-  log: check.orDefault<Logger>(check.anyValue, silentLogger),
+  log: check.orDefault<Logger>(check.anyValue, createWarningLogger('@syncline/jobs')),
   signal: check.anyValue as check.Check<AbortSignal | undefined>,
 } satisfies Record<keyof JobReaderOptions<TagSchemas, StatusNames>, check.Check<unknown>>;
 const MANAGER_OPTIONS = {

@@ -35,3 +35,30 @@ test('the same tags in another order, and none, are no difference', async () => 
   expect(await warningsFor({ ingest: {}, report: {}, cleanup: { expected: false } })).toEqual([]);
   expect(await warningsFor()).toEqual([]);
 });
+
+test('without a logger, a different number of tasks is a warning of Node', async () => {
+  const emitWarning = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
+  const target = { store: stores.create(), jobId: 'nightly', numTasks: 2 };
+  await using _first = await createJobManager({ ...target, taskIndex: 0 });
+  expect(emitWarning).not.toHaveBeenCalled();
+  await using _second = await createJobManager({ ...target, taskIndex: 1, numTasks: 3 });
+  expect(emitWarning.mock.calls).toEqual([
+    [expect.stringMatching(/^@syncline\/jobs: 🟡 .* number of tasks.*numTasks: 2, given: 3/)],
+  ]);
+});
+
+test('a report without its arguments is refused by name, also in JavaScript', async () => {
+  const target = { store: stores.create(), jobId: 'nightly', taskIndex: 0, numTasks: 1 };
+  await using job = await createJobManager(target);
+  const untyped = job as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>;
+  for (const [method, ...args] of [['setStarted'], ['setFinished'], ['setWarning', 'slow']]) {
+    const refused = untyped[method as string]?.(...args);
+    await expect(refused).rejects.toMatchObject({
+      code: 'invalid-argument',
+      details: expect.objectContaining({ field: 'tag' }),
+    });
+  }
+  await expect(untyped['setError']?.(new Error('x'))).rejects.toMatchObject({
+    code: 'invalid-argument',
+  });
+});

@@ -98,7 +98,8 @@ export class OpenManager extends OpenReader {
   }
 
   async setError(thrown: unknown, write: ErrorInput, call?: CallOptions): Promise<SetStateResult> {
-    const status = checkStatus(this.#statusOf(write.status ?? JobStatus.error));
+    const given = (write as ErrorInput | undefined)?.status;
+    const status = checkStatus(this.#statusOf(given ?? JobStatus.error));
     const wanted = 'a negative number other than −2, which is a warning';
     refuseUnless(status < 0 && status !== JobStatus.warning, 'status', { value: status, wanted });
     return this.setState({ ...write, status, message: errorMessage(thrown) }, call);
@@ -366,7 +367,7 @@ export class OpenManager extends OpenReader {
   }
 }
 
-/** An empty message counts as none. */
-function messageOr(usual: string, { message = '' }: HelperInput): string {
-  return message === '' ? usual : message;
+/** An empty message counts as none. Without types, `write` may be missing: `setState` refuses that. */
+function messageOr(usual: string, write: HelperInput | undefined): string {
+  return write?.message || usual;
 }

@@ -21,8 +21,8 @@ export const silentLogger: Logger = {
 };
 
 /**
- * The default logger of client libraries: what an operator must know becomes a warning of Node, which goes to standard
- * error unless the program listens for it. The rest is dropped, and in a browser or worker everything is: programs
+ * The default logger of client libraries: what an operator must know becomes a Node.js process warning, which goes to
+ * standard error unless the program listens for it. The rest is dropped, and in a browser or worker everything is: programs
  * there must pass a logger. `name` is that of the package.
  */
 export function createWarningLogger(name: string, own: LogFields = {}): Logger {

@@ -144,8 +144,10 @@ export function createLeases({ adapter, clock, commits, jobs, logger, metrics }:
     follow({ row, tasks, writers, isRowChanged, isDeleted }: StagedJob): void {
       const { jobId, incarnation } = row;
       if (shared) return;
-      if (isDeleted) watch.forgetJob(incarnation);
-      if (isDeleted) return;
+      if (isDeleted) {
+        watch.forgetJob(incarnation);
+        return;
+      }
       for (const { taskId, epoch, state, ttlMs } of tasks.values()) {
         if (state === 'held') watch.watch({ jobId, incarnation, taskId, epoch }, ttlMs);
         else watch.forget(incarnation, taskId);

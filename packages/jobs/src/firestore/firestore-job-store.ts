@@ -1,5 +1,5 @@
 // The store of jobs in Firestore, where the revision of a change is its commit time, and commits to a job run
-// concurrently. So it has its own writes, and a picture maintained by a listener instead of a mirror. It shares rows,
+// concurrently. So it has its own writes, and a mirror that a listener maintains (JobPicture). It shares rows,
 // decisions, encoding, aggregates, lists and feeds with the engine of the other stores.
 //
 // Reads are served from the picture if there is a live listener for the job, and from Firestore otherwise. They see

@@ -17,7 +17,12 @@ import { commitOf, JOB_COPY, mustRenew, readChange, readJob, stateId } from './j
 const CHANGE_BYTES = 300;
 /** Firestore keeps only the latest change of each key. */
 const NO_LOG = { compactedTo: 0, logRecords: 0 };
-const NO_RETENTION = { retentionRevisionsMax: 0, retentionMs: 0, retentionBytesMax: 0 };
+/** Nothing is compacted here, so no marks are kept for it. */
+const NO_RETENTION = {
+  retentionRevisionsMax: Number.POSITIVE_INFINITY,
+  retentionMs: Number.POSITIVE_INFINITY,
+  retentionBytesMax: Number.POSITIVE_INFINITY,
+};
 
 type Seen = Readonly<{ commit: number; version: number; change: changes.StoredChange }>;
 

@@ -174,7 +174,7 @@ export type JobReaderOptions<Tags extends TagSchemas, Names extends StatusNames>
   retry?: Readonly<{ initialMs?: number; maxMs?: number }>;
   /** Receives metrics. If the store has the same observer, nothing is counted twice. */
   observer?: JobsMetrics;
-  /** Default: warnings and errors become warnings of Node, which go to standard error. */
+  /** Default: warnings and errors become Node.js process warnings, which go to standard error. */
   log?: Logger;
   /** Aborts opening. Later calls take their own signal. */
   signal?: AbortSignal;

@@ -58,6 +58,10 @@ test('a report without its arguments is refused by name, also in JavaScript', as
       details: expect.objectContaining({ field: 'tag' }),
     });
   }
+  const wrong = untyped['setFinished']?.({ tag: 'ingest', message: null });
+  await expect(wrong).rejects.toMatchObject({
+    details: expect.objectContaining({ field: 'message' }),
+  });
   await expect(untyped['setError']?.(new Error('x'))).rejects.toMatchObject({
     code: 'invalid-argument',
   });

@@ -58,6 +58,8 @@ export class OpenManager extends OpenReader {
   #renewing: Promise<void> | undefined;
   #isRenewalStopped = false;
   #isRenewalFailing = false;
+  /** Of several failed writes in a row, only the first is logged. */
+  #isFailing = false;
   #isJobDeleted = false;
   /** For each tag with pending writes, resolves when the last one has ended. */
   readonly #tails = new Map<string, Promise<void>>();
@@ -332,14 +334,18 @@ export class OpenManager extends OpenReader {
   async #send(write: CheckedWrite, call: OpenCall): Promise<SetStateResult> {
     const { store, logger, observer } = this.deps;
     try {
-      return await call.send((options) => store.setState(write, { ...options, observer }));
+      const result = await call.send((options) => store.setState(write, { ...options, observer }));
+      this.#isFailing = false;
+      return result;
     } catch (thrown) {
       if (!(thrown instanceof SynclineError)) throw thrown;
       const { tag, taskId, epoch, eventId } = write;
       const fields = { tag, taskId, epoch, eventId, error: thrown.code };
       if (thrown.code === 'fenced') this.#fence(thrown, fields);
-      else if (thrown.retryable)
-        logger.error('🔴 setState failed, or its outcome is unknown', fields);
+      else if (thrown.retryable) {
+        if (!this.#isFailing) logger.error('🔴 setState failed, or its outcome is unknown', fields);
+        this.#isFailing = true;
+      }
       throw thrown;
     }
   }
@@ -369,5 +375,6 @@ export class OpenManager extends OpenReader {
 
 /** An empty message counts as none. Without types, `write` may be missing: `setState` refuses that. */
 function messageOr(usual: string, write: HelperInput | undefined): string {
-  return write?.message || usual;
+  const message = write?.message;
+  return message === undefined || message === '' ? usual : message;
 }

@@ -82,7 +82,7 @@ export function isPlainObject(value: unknown): value is Readonly<Record<string, 
 
 /** For error messages: `a number`, `a list`, `a Date`. */
 export function kindOf(value: unknown): string {
-  if (value === null) return 'null';
+  if (value === null || value === undefined) return String(value);
   if (Array.isArray(value)) return 'a list';
   if (typeof value !== 'object') return `a ${typeof value}`;
   const name = Object.prototype.toString.call(value).slice('[object '.length, -1);

@@ -35,7 +35,9 @@ export async function* readSound(
     for await (const entries of reads.range({ from: next, to: found.key }).batches())
       yield { entries, damaged: [] };
     yield { entries: [], damaged: [found] };
-    next = found.isTruncated ? keyAfterPrefix(found.key) : keyAfter(found.key);
+    const after = found.isTruncated ? keyAfterPrefix(found.key) : keyAfter(found.key);
+    if (after === undefined) return;
+    next = after;
   }
 }
 
@@ -56,8 +58,9 @@ function keyAfter(key: Uint8Array): Uint8Array {
 }
 
 /** The first key after all that start with these bytes. */
-function keyAfterPrefix(prefix: Uint8Array): Uint8Array {
+function keyAfterPrefix(prefix: Uint8Array): Uint8Array | undefined {
   const end = prefix.findLastIndex((byte) => byte < 0xff) + 1;
+  if (end === 0) return undefined; // nothing comes after it
   const after = prefix.slice(0, end);
   after[end - 1] = (after[end - 1] ?? 0) + 1;
   return after;

@@ -32,6 +32,9 @@ export function jsonCodec<V>(): Codec<V> {
   };
 }
 
+/** Characters: names of members may be long. */
+const SHOWN_PATH_MAX = 128;
+
 function checkJson(value: unknown): void {
   const { jsonDepthMax, valueBytesMax } = streamsLimits;
   const bounds = { bytesMax: valueBytesMax.value, depthMax: jsonDepthMax.value };
@@ -39,7 +42,8 @@ function checkJson(value: unknown): void {
   if (problem?.bytes !== undefined) checkLength(problem.bytes);
   if (!problem) return;
   const { path, message } = problem;
-  throw badRecord(path.length === 0 ? `the value ${message}` : `${path.join('.')} ${message}`);
+  const where = path.length === 0 ? 'the value' : path.join('.').slice(0, SHOWN_PATH_MAX);
+  throw badRecord(`${where} ${message}`);
 }
 
 /** The value must have been checked. */

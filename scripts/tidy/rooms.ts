@@ -43,11 +43,6 @@ const rooms: readonly Room[] = [
   { paths: /^packages\/kernel\/src\/network\/socket-connection\.ts$/, allows: ['turn', 'io'] },
   // Beside the system implementations lie the files that they share.
   { paths: /^packages\/kernel\/src\/(storage|files|network)\//, allows: ['io'] },
-  // They report to a server; nothing waits for them.
-  {
-    paths: /^packages\/(streams\/src\/server-progress|fair\/src\/caller-reporter)\.ts$/,
-    allows: ['io', 'timer'],
-  },
   // Workers are reached over a port; here it is threads.
   { paths: /^packages\/streams\/src\/workers\/worker-threads?\.ts$/, allows: ['io'] },
   // The simulator turns the real event loop once between two simulated events.

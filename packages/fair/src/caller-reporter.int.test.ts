@@ -72,3 +72,15 @@ test('a refused report goes to onError, and a bad address is refused immediately
   server.close();
   server.closeAllConnections();
 });
+
+test('a misspelled option and a token that others could read are refused', async () => {
+  const tracker = createFairTracker();
+  const names = { tracker: 'api', instance: 'host-1', url: 'http://192.0.2.2:9931' };
+  expect(() => startCallerReporter(tracker, { ...names, token: 's3cret' })).toThrow(
+    'refusing to send the token to http://192.0.2.2:9931 without TLS.',
+  );
+  expect(() => startCallerReporter(tracker, { ...names, ...{ intervalMS: 1 } })).toThrow(
+    'unknown option "intervalMS" of startCallerReporter. Did you mean "intervalMs"?',
+  );
+  await tracker.close();
+});

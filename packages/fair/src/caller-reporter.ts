@@ -3,12 +3,15 @@
 // The state service sees cells and never a caller's key, so naming callers is a choice of each instance: only a program
 // that starts a reporter sends them. Decisions never wait for it. One request is in flight, and a report that fails is
 // dropped, because the next one follows soon.
-import { type Clock, createSystemClock, SynclineError } from '@syncline/kernel';
+import {
+  type Clock,
+  createHttpReports,
+  createSystemClock,
+  type OptionNames,
+  refuseUnknownOptions,
+} from '@syncline/kernel';
 import type { FairTracker } from './fair-tracker.js';
 import { fairLimits } from './limits.js';
-import { warningLogger } from './warning-logger.js';
-
-const TIMEOUT_MS = 5_000;
 
 export interface CallerReporterOptions {
   /** The HTTP address of any node, for example `http://127.0.0.1:7400`. */
@@ -17,13 +20,22 @@ export interface CallerReporterOptions {
   readonly tracker: string;
   /** Names this instance among those of its tracker; the host name, for example. */
   readonly instance: string;
-  /** The server's bearer token, if it has one. */
+  /** The server's bearer token, if it has one. Beyond loopback it is sent over TLS only. */
   readonly token?: string;
   /** How often to report. Default 1,000; the server forgets an instance after 10 s. */
   readonly intervalMs?: number;
-  /** Called when a report does not arrive. Default: a warning when reports begin to fail. */
+  /** Called when a report fails: the server is unreachable or rejects it. Default: a warning for the first failure. */
   readonly onError?: (error: Error) => void;
 }
+
+const OPTIONS: OptionNames<CallerReporterOptions> = {
+  url: true,
+  tracker: true,
+  instance: true,
+  token: true,
+  intervalMs: true,
+  onError: true,
+};
 
 export interface CallerReporter {
   /** Stops reporting. Does not close the tracker. */
@@ -37,8 +49,9 @@ export function startCallerReporter(
   deps: { readonly clock?: Clock } = {},
 ): CallerReporter {
   const { clock = createSystemClock() } = deps;
-  const { url, intervalMs = 1_000, onError = warnOnce() } = options;
-  const target = targetOf(url);
+  refuseUnknownOptions(options, 'startCallerReporter', OPTIONS);
+  const { intervalMs = 1_000, instance } = options;
+  const reports = createHttpReports(options, '@syncline/fair: could not report throttled callers');
   const rates = new RefusalRates(tracker, clock);
   let isClosed = false;
   let timer = schedule(0);
@@ -48,17 +61,15 @@ export function startCallerReporter(
   }
 
   async function report(): Promise<void> {
-    try {
-      await send(target, options, rates.take());
-    } catch (thrown) {
-      if (!isClosed) onError(SynclineError.from(thrown));
-    }
+    const callers = rates.take();
+    await reports.put('api/fair/callers', { tracker: options.tracker, instance, callers });
     if (!isClosed) timer = schedule(intervalMs);
   }
 
   return {
     close() {
       isClosed = true;
+      reports.close();
       timer.cancel();
     },
   };
@@ -96,41 +107,4 @@ class RefusalRates {
       return { key, probability, throttledPerSecond: refused / seconds };
     });
   }
-}
-
-async function send(
-  target: URL,
-  { tracker, instance, token }: CallerReporterOptions,
-  callers: readonly ReportedCaller[],
-): Promise<void> {
-  const reply = await fetch(target, {
-    method: 'PUT',
-    headers: {
-      'content-type': 'application/json',
-      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-    },
-    body: JSON.stringify({ tracker, instance, callers }),
-    signal: AbortSignal.timeout(TIMEOUT_MS),
-  });
-  const text = await reply.text();
-  if (reply.ok) return;
-  const message = `${target.origin} answered ${reply.status} to a caller report: ${text}`;
-  throw new SynclineError('unavailable', message);
-}
-
-function targetOf(url: string): URL {
-  try {
-    return new URL('api/fair/callers', url.endsWith('/') ? url : `${url}/`);
-  } catch (cause) {
-    const message = `url is ${JSON.stringify(url)}; expected an address such as http://127.0.0.1:7400`;
-    throw new SynclineError('invalid-argument', message, { cause, details: { field: 'url' } });
-  }
-}
-
-function warnOnce(): (error: Error) => void {
-  let hasWarned = false;
-  return ({ message }) => {
-    if (!hasWarned) warningLogger.warn('could not report throttled callers', { error: message });
-    hasWarned = true;
-  };
 }

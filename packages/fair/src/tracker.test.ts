@@ -114,6 +114,17 @@ describe('decisions', () => {
     expect(counted()).toEqual({ failure: 100 });
   });
 
+  test('an unknown outcome changes nothing and is logged, once', () => {
+    const error = vi.fn();
+    const tracker = createFairTracker({}, { logger: { ...silentLogger, error } });
+    for (let count = 0; count < 50; count += 1) tracker.report('a', 'fail' as 'failure');
+    expect(tracker.peek('a').probability).toBe(0);
+    const message = expect.stringContaining("'success', 'failure' or 'ignore'; ignored");
+    expect(error.mock.calls).toEqual([[message, { cause: 'fail' }]]);
+    tracker.report('a', 'ignore');
+    expect(error).toHaveBeenCalledOnce();
+  });
+
   test('use after close is reported, once', async () => {
     const warn = vi.fn();
     const tracker = createFairTracker({}, { logger: { ...silentLogger, warn } });

@@ -149,7 +149,10 @@ class Tracker implements FairTracker {
     const step =
       outcome === 'failure' ? this.#failureStep : outcome === 'success' ? this.#successStep : 0;
     this.#counts.add(step > 0 ? CALL.failure : step < 0 ? CALL.success : CALL.ignore);
-    if (step === 0) return;
+    if (step === 0) {
+      if (outcome !== 'ignore') this.#lost(UNKNOWN_OUTCOME, outcome);
+      return;
+    }
     const client = this.#client;
     // Reading the clock is a third of the cost, and most callers are never throttled.
     if (step < 0 && client === undefined && this.#table.isClear(flow)) return;
@@ -280,6 +283,8 @@ class Tracker implements FairTracker {
   }
 }
 
+const UNKNOWN_OUTCOME =
+  "report got an outcome other than 'success', 'failure' or 'ignore'; ignored";
 const CLASSIFY_FAILED = 'classify failed; the outcome is ignored';
 
 const USED_AFTER_CLOSE =

@@ -69,6 +69,7 @@ export {
   suggestion,
 } from './nearest-name.js';
 export { formatAddress } from './network/address.js';
+export { checkTokenIsSafe, isTokenSafe, tokenFlaw } from './network/bearer-token.js';
 export type {
   Address,
   ChunkReader,
@@ -77,6 +78,11 @@ export type {
   Listener,
   Network,
 } from './network/network.js';
+export {
+  createHttpReports,
+  type HttpReportOptions,
+  type HttpReports,
+} from './network/system-http-reports.js';
 export { type Random, randomBelow } from './random.js';
 export { createMemoryStorage, type MemoryStorageDeps } from './storage/memory-storage.js';
 export { type DamagedEntry, readSound, type SoundEntries } from './storage/sound-range.js';

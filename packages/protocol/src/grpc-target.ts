@@ -2,7 +2,7 @@
 //
 // Everything that can be wrong with them is reported when a client is created: later there would be no caller to
 // report it to. Plain values, no gRPC library: the clients pass them to theirs.
-import { SynclineError } from '@syncline/kernel';
+import { isTokenSafe, SynclineError, tokenFlaw } from '@syncline/kernel';
 import { checkTlsMaterial } from '@syncline/kernel/node';
 
 export interface GrpcTargetOptions {
@@ -33,7 +33,6 @@ export interface GrpcTarget {
 }
 
 const ADDRESS = /^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+)):(\d{1,5})$/;
-const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1)$/;
 
 /**
  * `client` is the name of the caller in errors: "the fair tracker". Throws `invalid-argument`, with `details.field`.
@@ -50,8 +49,7 @@ export function checkGrpcTarget(client: string, options: GrpcTargetOptions): Grp
     );
   const tls = options.tls === true ? {} : options.tls;
   if (tls !== undefined) checkTls(tls, refuse);
-  const isPrivate = LOOPBACK.test(host ?? '') || tls !== undefined;
-  if (token !== undefined) checkToken(token, isPrivate, refuse);
+  if (token !== undefined) checkToken(token, isTokenSafe(host ?? '', tls !== undefined), refuse);
   return { address, tls, token };
 }
 
@@ -87,11 +85,10 @@ function checkTls({ ca, cert, key }: GrpcTls, refuse: Refuse): void {
   }
 }
 
-/** The text is a secret: no message shows it. */
-function checkToken(token: string, isPrivate: boolean, refuse: Refuse): void {
-  const hint = /[\r\n]$/.test(token) ? '. It ends with a newline: trim it' : '';
-  if (!/^[!-~]+$/.test(token)) refuse('token', '***', `printable ASCII without blanks${hint}`);
-  if (!isPrivate)
+function checkToken(token: string, isSafe: boolean, refuse: Refuse): void {
+  const wanted = tokenFlaw(token);
+  if (wanted !== undefined) refuse('token', '***', wanted);
+  if (!isSafe)
     refuse(
       'token',
       '***',

@@ -44,6 +44,7 @@ export {
 } from './memory/memory-state.js';
 export { type StreamsMetrics, streamsMetrics } from './metrics-list.js';
 export {
+  type DedupeDefinition,
   definePipeline,
   type KeyedOperatorOptions,
   type KeyedStream,

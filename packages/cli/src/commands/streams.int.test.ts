@@ -67,7 +67,9 @@ test('a finished pipeline is listed, inspected and verified, and one of its keys
     recordsIn: 3,
     states: [{ operator: 'totals', state: 'total', keys: 2, value: { hex: '4000000000000000' } }],
   });
-  expect((await run('inspect', dir)).stdout).toMatch(/sink +committed +to be confirmed/);
+  expect((await run('inspect', dir)).stdout).toMatch(
+    /sink +committed +to be confirmed\nout +through epoch 1 +-\n/,
+  );
   expect((await run('inspect', dir, '--operator', 'nothing')).exit).toBe(4);
 });
 
@@ -84,6 +86,46 @@ test('for a directory in use, STATUS.json and the pid are shown, and verifying i
   expect(stderr).toMatch(/in use by process \d+/);
   expect((await run('inspect', dir, '--verify')).exit).toBe(5);
   await running.stop();
+});
+
+test('a failed pipeline is listed as failed, and inspected with the reason', async () => {
+  await using directory = await makeTempDirectory('streams-cli');
+  const dir = join(directory.path, 'clicks');
+  const broken = definePipeline('clicks', (p) => {
+    p.source(memorySource({ uid: 'in', partitions: { a: [1] } }))
+      .map(() => {
+        throw new Error('cannot divide');
+      })
+      .to(fileSink({ uid: 'out', dir: join(directory.path, 'out') }));
+  });
+  const failing = await start(broken, { dir });
+  await expect(failing.finished).rejects.toThrow(/cannot divide/);
+  expect((await run('ls', directory.path)).stdout).toMatch(/clicks +failed +0 /);
+  expect((await run('inspect', dir)).stdout).toMatch(/state +failed: .*cannot divide/);
+});
+
+test('a restarted run is not described by what the previous one reported', async () => {
+  await using directory = await makeTempDirectory('streams-cli');
+  const dir = join(directory.path, 'clicks');
+  const begin = () => start(counting(directory.path, true), { dir, order: 'ready' });
+  const first = await begin();
+  await first.checkpoint();
+  await first.stop();
+  expect((await run('inspect', dir)).stdout).toMatch(
+    /out .*epoch \d, by the next checkpoint or start/,
+  );
+  const { status: before } = JSON.parse((await run('inspect', dir, '--json')).stdout);
+  expect(before).toMatchObject({ state: 'stopped', generation: 1 });
+  const second = await begin();
+  await expect
+    .poll(async () => (await run('inspect', dir)).stdout, { timeout: 20_000 })
+    .toMatch(/state +in use, running\n.*\ngeneration +2\n/);
+  // As if it had been written before the second run began: by the first one.
+  await writeFile(join(dir, 'STATUS.json'), JSON.stringify(before));
+  const { stdout, stderr } = await run('inspect', dir);
+  expect(stdout).toMatch(/^pipeline +clicks\nstate +in-use\n$/);
+  expect(stderr).toMatch(/in use by process \d+; it is starting and has not reported anything yet/);
+  await second.stop();
 });
 
 test('a missing pipeline and a damaged one are reported with their exit codes', async () => {

@@ -107,9 +107,9 @@ function rowOf(found: Inspection | SynclineError, nowMs: number): string[] {
   ];
 }
 
-/** False if the store is too damaged to be opened. */
+/** False if the store is too damaged to be opened, or in use by a run that has not reported yet. */
 function isKnown({ state, atMs }: Inspection): boolean {
-  return state !== 'damaged' || atMs !== null;
+  return (state !== 'damaged' && state !== 'in-use') || atMs !== null;
 }
 
 /** Not available while a run is using the store, or for embedded state. */
@@ -140,7 +140,11 @@ async function inspectOne(world: CliWorld, dir: string, flags: InspectFlags): Pr
   for (const problem of found.problems) say(world, `Damaged: ${printable(problem)}`);
   if (found.state === 'in-use') {
     const pid = found.holder === undefined ? 'another process' : `process ${found.holder.pid}`;
-    const text = `The directory is in use by ${pid}; this is what it last reported in STATUS.json.`;
+    const report =
+      found.status === undefined
+        ? 'it is starting and has not reported anything yet'
+        : 'this is what it last reported in STATUS.json';
+    const text = `The directory is in use by ${pid}; ${report}.`;
     if (verify) throw new SynclineError('locked', `${text} Stop it to verify the checkpoint.`);
     say(world, text);
   }
@@ -166,10 +170,11 @@ function ageOf(atMs: number | null, nowMs: number): string {
   return atMs === null ? '-' : formatDuration(Math.max(0, nowMs - atMs));
 }
 
-/** STATUS.json has more details about a running pipeline. */
+/** STATUS.json has more details about a running pipeline, and why one failed. */
 function stateOf({ state, status }: Inspection): string {
-  if (status === undefined || state !== 'in-use') return state;
-  return `in use, ${status.state}${status.error === null ? '' : `: ${printable(status.error)}`}`;
+  if (status === undefined || (state !== 'in-use' && state !== 'failed')) return state;
+  const shown = state === 'failed' ? state : `in use, ${status.state}`;
+  return `${shown}${status.error === null ? '' : `: ${printable(status.error)}`}`;
 }
 
 function render(found: Inspection, nowMs: number): string {
@@ -202,13 +207,17 @@ function render(found: Inspection, nowMs: number): string {
     ),
   );
   add(
-    // A commit is recorded in the next checkpoint, so the commit of the last epoch is never visible here.
+    // A commit is recorded in the next checkpoint, so that of the last epoch is only known if the run reported its end.
     ['sink', 'committed', 'to be confirmed'],
-    Object.entries(found.sinks).map(([uid, { committedEpoch, owed }]) => [
-      uid,
-      committedEpoch === 0 ? '-' : `through epoch ${committedEpoch}`,
-      owed ? `epoch ${found.epoch}, by the next checkpoint or start` : '-',
-    ]),
+    Object.entries(found.sinks).map(([uid, { committedEpoch, owed }]) => {
+      const isDone = found.state === 'finished' && found.status?.state === 'finished';
+      const epoch = isDone ? found.epoch : committedEpoch;
+      return [
+        uid,
+        epoch === 0 ? '-' : `through epoch ${epoch}`,
+        owed && !isDone ? `epoch ${found.epoch}, by the next checkpoint or start` : '-',
+      ];
+    }),
   );
   add(
     ['operator', 'state', 'kind', 'codec', 'keys', 'bytes', 'value'],

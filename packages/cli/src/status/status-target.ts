@@ -1,8 +1,8 @@
 // The server to connect to, and how to authenticate. The command line reads the same settings as a server on the
 // same machine, so address, token and certificates come from them unless a flag overrides them.
-import { SynclineError } from '@syncline/kernel';
+import { checkTokenIsSafe, SynclineError } from '@syncline/kernel';
 import { checkTlsMaterial } from '@syncline/kernel/node';
-import { isLoopback, loadConfig, readInputFile } from '@syncline/server/config';
+import { loadConfig, readInputFile } from '@syncline/server/config';
 import { ownUrl } from '../own-url.js';
 
 export interface StatusTargetOptions {
@@ -31,7 +31,7 @@ export function statusTarget(options: StatusTargetOptions, environment: Environm
   const shownUrl = options.url ?? (variable === '' ? ownUrl(config) : variable);
   const { tls, token } = config.credentials;
   const url = parseUrl(shownUrl, options.url === undefined ? 'SYNCLINE_URL' : '--url');
-  if (token !== undefined) checkTokenIsSafe(url, shownUrl);
+  if (token !== undefined) checkTokenIsSafe(url, '--url');
   return {
     url,
     shownUrl,
@@ -40,15 +40,6 @@ export function statusTarget(options: StatusTargetOptions, environment: Environm
     cert: tls?.cert,
     key: tls?.key,
   };
-}
-
-/** Without TLS, anyone on the network path could read the token. */
-function checkTokenIsSafe({ protocol, hostname }: URL, shownUrl: string): void {
-  if (protocol === 'https:' || isLoopback(hostname.replace(/^\[|\]$/g, ''))) return;
-  throw new SynclineError(
-    'invalid-argument',
-    `refusing to send the token to ${shownUrl} without TLS. Use https:// in --url, or send no token.`,
-  );
 }
 
 function readAuthority(file: string): string {

@@ -80,6 +80,9 @@ const TIMED_OUT: Explanation<ConnectFailure> = {
   advice: 'The host may be down, or a firewall may be dropping packets.',
 };
 
+const PRIVATE_AUTHORITY =
+  'If a private CA signed it, set NODE_EXTRA_CA_CERTS to the file of that CA when you start the process.';
+
 const CONNECT_FAILURES: Readonly<Record<string, Explanation<ConnectFailure>>> = {
   ECONNREFUSED: REFUSED,
   EHOSTUNREACH: UNREACHABLE,
@@ -137,6 +140,31 @@ export function connectionError(remote: Address, cause?: Error): SynclineError {
     `the connection to ${formatAddress(remote)} broke (${text})`,
     { outcome: 'unknown', details: { reason, address: remote }, cause },
   );
+}
+
+/** For a request by `fetch`, whose own message is only "fetch failed". The server may have processed the request. */
+export function requestError(url: string, thrown: unknown): SynclineError {
+  const { reason, text, advice } = explainRequest(causeOf(thrown));
+  const message = `cannot reach ${url} (${text}). ${advice}`.trimEnd();
+  return new SynclineError(reason === 'timeout' ? 'timeout' : 'unavailable', message, {
+    outcome: 'unknown',
+    details: { reason, url },
+    cause: thrown,
+  });
+}
+
+/** A host with several addresses fails with one error for each of them; the first one is enough. */
+function causeOf(thrown: unknown): Error {
+  const cause = thrown instanceof Error && thrown.cause instanceof Error ? thrown.cause : thrown;
+  const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
+  return first instanceof Error ? first : new Error(String(first));
+}
+
+function explainRequest(cause: Error): Explanation<ConnectFailure> {
+  if (cause.name === 'TimeoutError') return TIMED_OUT;
+  if (!/CERT|SELF_SIGNED|UNABLE_TO_/.test(systemCode(cause))) return explain(cause);
+  const text = `its certificate is not trusted: ${cause.message}`;
+  return { reason: 'certificate', text, advice: PRIVATE_AUTHORITY };
 }
 
 function explain(cause: Error): Explanation<ConnectFailure> {

@@ -3,10 +3,10 @@
 // A call that fails, or whose outcome is unknown, is repeated. Calls are made in the order of (epoch, row) and only a
 // suffix is ever repeated. A consumer that receives them in order therefore only needs to remember one place per sink;
 // otherwise it remembers the ids of the most recent rows.
-import { SynclineError } from '@syncline/kernel';
+import { type OptionNames, refuseUnknownOptions, SynclineError } from '@syncline/kernel';
 import { streamsLimits } from '../limits.js';
 import { limitExceeded } from '../state/state-error.js';
-import { unknownOutcome } from './end-error.js';
+import { optionMissing, unknownOutcome } from './end-error.js';
 import type { OutboxRow, OutboxSink } from './sink.js';
 import type { Json } from './source.js';
 
@@ -24,7 +24,12 @@ export interface CallbackSinkOptions {
   readonly call: (rows: readonly OutboxRow[], context: CallbackContext) => Promise<void>;
 }
 
-export function callbackSink({ uid, call }: CallbackSinkOptions): OutboxSink {
+const SINK_OPTIONS: OptionNames<CallbackSinkOptions> = { uid: true, call: true };
+
+export function callbackSink(options: CallbackSinkOptions): OutboxSink {
+  refuseUnknownOptions(options, 'callbackSink', SINK_OPTIONS);
+  const { uid, call } = options;
+  if (typeof call !== 'function') throw optionMissing('callbackSink', 'call', 'a function');
   return {
     kind: 'outbox',
     uid,
@@ -66,6 +71,7 @@ export interface Deduplicator {
 }
 
 export function createDeduplicator(options: DeduplicatorOptions = {}): Deduplicator {
+  refuseUnknownOptions(options, 'createDeduplicator', { windowIds: true, mark: true });
   const { windowIds = streamsLimits.deduplicatorIdsMax.value, mark = null } = options;
   if (!Number.isSafeInteger(windowIds) || windowIds < 1) {
     throw new SynclineError(

@@ -3,6 +3,11 @@ import { SynclineError } from '@syncline/kernel';
 import type { Fence, SinkMark } from './sink.js';
 import type { Json } from './source.js';
 
+export function optionMissing(where: string, field: string, wanted: string): SynclineError {
+  const message = `${where} needs the option ${field}: ${wanted}`;
+  return new SynclineError('invalid-argument', message, { details: { field } });
+}
+
 export interface LostPosition {
   readonly uid: string;
   readonly partition: string;

@@ -5,12 +5,19 @@
 // running on a copy of the checkpoint directory, or a process that was presumed dead, cannot write here too.
 //
 // X39  A committed part file is durable under its name before the commit is reported.
-import { type AppendHandle, assert, type Files, SynclineError } from '@syncline/kernel';
+import {
+  type AppendHandle,
+  assert,
+  type Files,
+  type OptionNames,
+  refuseUnknownOptions,
+  SynclineError,
+} from '@syncline/kernel';
 import { crc32 } from '@syncline/kernel/node';
 import { badRecord } from '../state/state-error.js';
 import { makeDurableDir, writeWhole } from '../store/directory.js';
 import { padded } from '../store/layout.js';
-import { checkFence, foreignOutput, type StoredFence } from './end-error.js';
+import { checkFence, foreignOutput, optionMissing, type StoredFence } from './end-error.js';
 import type { CommitResult, Fence, Output, Sink, SinkMark } from './sink.js';
 import type { EndPorts, Json } from './source.js';
 
@@ -19,6 +26,8 @@ export interface FileSinkOptions {
   /** Created if needed. Must not be shared with other sinks. */
   readonly dir: string;
 }
+
+const OPTIONS: OptionNames<FileSinkOptions> = { uid: true, dir: true };
 
 /** The part file that is being written. */
 export interface PartTxn {
@@ -43,6 +52,8 @@ const STAGED = /^part-(\d{10})-(\d+)-g(\d+)-a(\d+)\.tmp$/;
 const READ_BYTES = 1024 * 1024;
 
 export function fileSink(options: FileSinkOptions): Sink<unknown, PartTxn> {
+  refuseUnknownOptions(options, 'fileSink', OPTIONS);
+  if (typeof options.dir !== 'string') throw optionMissing('fileSink', 'dir', 'a directory');
   return new FileSink(options);
 }
 

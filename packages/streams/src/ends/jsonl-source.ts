@@ -7,10 +7,10 @@
 //
 // X38  A file that was truncated, rewritten or replaced is reported as `position-lost`, never read from a wrong place.
 import { isUtf8 } from 'node:buffer';
-import { assert, SynclineError } from '@syncline/kernel';
+import { assert, type OptionNames, refuseUnknownOptions, SynclineError } from '@syncline/kernel';
 import { crc32 } from '@syncline/kernel/node';
 import { streamsLimits } from '../limits.js';
-import { positionLost } from './end-error.js';
+import { optionMissing, positionLost } from './end-error.js';
 import type { BadItem, EndPorts, Json, Source, SourceBatch } from './source.js';
 
 export interface JsonlSourceOptions {
@@ -28,6 +28,15 @@ export interface JsonlSourceOptions {
   /** How often a followed file is checked for new lines. Default 200. */
   readonly pollMs?: number;
 }
+
+const OPTIONS: OptionNames<JsonlSourceOptions> = {
+  uid: true,
+  files: true,
+  follow: true,
+  rotation: true,
+  batchItems: true,
+  pollMs: true,
+};
 
 export interface JsonlPosition {
   readonly inode: string;
@@ -54,6 +63,8 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 export function jsonlSource<T = unknown>(
   options: JsonlSourceOptions,
 ): Source<T, { readonly [K in keyof JsonlPosition]: JsonlPosition[K] }> {
+  refuseUnknownOptions(options, 'jsonlSource', OPTIONS);
+  if (!Array.isArray(options.files)) throw optionMissing('jsonlSource', 'files', 'a list of paths');
   return new JsonlSource<T>(options) as never;
 }
 

@@ -1,5 +1,5 @@
 // A source that reads from arrays, for tests and experiments. A position is an index.
-
+import { type OptionNames, refuseUnknownOptions } from '@syncline/kernel';
 import { streamsLimits } from '../limits.js';
 import { positionLost } from './end-error.js';
 import type { Source, SourceBatch } from './source.js';
@@ -14,7 +14,15 @@ export interface MemorySourceOptions<T> {
   readonly beforeBatch?: (partition: string, index: number) => void | Promise<void>;
 }
 
+const OPTIONS: OptionNames<MemorySourceOptions<unknown>> = {
+  uid: true,
+  partitions: true,
+  batchItems: true,
+  beforeBatch: true,
+};
+
 export function memorySource<T>(options: MemorySourceOptions<T>): Source<T, number> {
+  refuseUnknownOptions(options, 'memorySource', OPTIONS);
   const { uid, partitions, batchItems = streamsLimits.batchItemsMax.value } = options;
   const recordsOf = (partition: string) => partitions[partition] ?? [];
   const check = (partition: string, position: number) => {

@@ -21,7 +21,7 @@ import {
   type NodeConnectionOptions,
   nanos,
 } from '@nats-io/transport-node';
-import { SynclineError } from '@syncline/kernel';
+import { type OptionNames, refuseUnknownOptions, SynclineError } from '@syncline/kernel';
 import { streamsLimits } from '../limits.js';
 import { positionLost } from './end-error.js';
 import { checkStreams, decodeJson, RecordBatch } from './record-batch.js';
@@ -60,10 +60,21 @@ export interface NatsSourceOptions<T> {
   readonly connection?: Omit<NodeConnectionOptions, 'servers' | 'reconnect'>;
 }
 
+const OPTIONS: OptionNames<NatsSourceOptions<unknown>> = {
+  uid: true,
+  servers: true,
+  streams: true,
+  decode: true,
+  follow: true,
+  allowGaps: true,
+  connection: true,
+};
+
 /** Messages of the first pull. The size of later ones depends on the messages received. */
 const FIRST_COUNT = 64;
 
 export function natsSource<T>(options: NatsSourceOptions<T>): Source<T, NatsPosition> {
+  refuseUnknownOptions(options, 'natsSource', OPTIONS);
   return new NatsSource(options);
 }
 

@@ -4,9 +4,10 @@
 // connection, however, the position or the guard must be checked again, so all of this is disabled: the first failure
 // closes the connection, and the next call opens another one.
 import { createHash } from 'node:crypto';
-import { SynclineError } from '@syncline/kernel';
+import { refuseUnknownOptions, SynclineError } from '@syncline/kernel';
 import { Redis, type RedisOptions } from 'ioredis';
 import { streamsLimits } from '../limits.js';
+import { optionMissing } from './end-error.js';
 
 /** Settings that the adapters rely on. */
 export type RedisSettings = Pick<
@@ -31,6 +32,13 @@ export type RedisServer =
       /** Creates a client, for options that a URL cannot express. Spread `settings` last. */
       readonly client: (settings: RedisSettings) => Redis;
     };
+
+/** Throws `invalid-argument`. `own` names the options that a source or sink has besides the server. */
+export function checkRedisOptions(options: RedisServer, where: string, own: object): void {
+  refuseUnknownOptions(options, where, { ...own, url: true, client: true });
+  if (!('url' in options) && !('client' in options))
+    throw optionMissing(where, 'url', 'as in redis://127.0.0.1:6379');
+}
 
 export type RedisArgument = string | number | Buffer;
 

@@ -2,9 +2,9 @@
 //
 // A guard key records how much output has been written, so that even increments can be retried safely. In a cluster all
 // keys must be in one slot: put a hash tag into the prefix, as in `{totals}:`.
-import { SynclineError } from '@syncline/kernel';
+import { type OptionNames, SynclineError } from '@syncline/kernel';
 import { showKey } from '../state/key.js';
-import type { RedisServer } from './redis-connection.js';
+import { checkRedisOptions, type RedisServer } from './redis-connection.js';
 import { type Command, guardedSink, toWord } from './redis-guard.js';
 import type { OutboxRow, OutboxSink } from './sink.js';
 
@@ -34,9 +34,11 @@ export interface RedisKvSinkOptions {
   readonly write?: (row: OutboxRow) => readonly KvWrite[];
 }
 
+const OPTIONS: OptionNames<RedisKvSinkOptions> = { uid: true, prefix: true, write: true };
 const GUARD = 'syncline:guard';
 
 export function redisKvSink(options: RedisKvSinkOptions & RedisServer): OutboxSink {
+  checkRedisOptions(options, 'redisKvSink', OPTIONS);
   const { uid, prefix, write = defaultWrite } = options;
   return guardedSink(options, { uid, guardKey: `${prefix}${GUARD}` }, (row) =>
     write(row).map((change) => toCommand(prefix, change)),

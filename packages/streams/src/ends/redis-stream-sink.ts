@@ -2,8 +2,8 @@
 //
 // The stream belongs to one sink of one pipeline. Consumers may read and trim it; an XADD by another client is detected
 // before the next row is written.
-import { SynclineError } from '@syncline/kernel';
-import type { RedisServer } from './redis-connection.js';
+import { type OptionNames, SynclineError } from '@syncline/kernel';
+import { checkRedisOptions, type RedisServer } from './redis-connection.js';
 import { guardedSink, toWord } from './redis-guard.js';
 import type { OutboxRow, OutboxSink } from './sink.js';
 
@@ -15,7 +15,10 @@ export interface RedisStreamSinkOptions {
   readonly fields?: (row: OutboxRow) => Readonly<Record<string, string | Uint8Array>>;
 }
 
+const OPTIONS: OptionNames<RedisStreamSinkOptions> = { uid: true, stream: true, fields: true };
+
 export function redisStreamSink(options: RedisStreamSinkOptions & RedisServer): OutboxSink {
+  checkRedisOptions(options, 'redisStreamSink', OPTIONS);
   const { uid, stream, fields = defaultFields } = options;
   const keys = { uid, guardKey: guardKeyOf(stream), streamKey: stream };
   return guardedSink(options, keys, (row, epoch, n) => {

@@ -6,12 +6,17 @@
 // in `max-deleted-entry-id`, which Redis has had since 7.0.
 //
 // XREAD is only used to wait for entries. Its reply is ignored, since it does not include the check.
-import { SynclineError } from '@syncline/kernel';
+import { type OptionNames, SynclineError } from '@syncline/kernel';
 import { crc32 } from '@syncline/kernel/node';
 import { streamsLimits } from '../limits.js';
 import { positionLost } from './end-error.js';
 import { checkStreams, decodeJson, RecordBatch } from './record-batch.js';
-import { isWrongType, RedisConnection, type RedisServer } from './redis-connection.js';
+import {
+  checkRedisOptions,
+  isWrongType,
+  RedisConnection,
+  type RedisServer,
+} from './redis-connection.js';
 import type { Source, SourceBatch } from './source.js';
 
 /** The last entry read. `0-0` if the stream ended without entries. */
@@ -41,6 +46,14 @@ export interface RedisStreamSourceOptions<T> {
   readonly allowGaps?: boolean;
 }
 
+const OPTIONS: OptionNames<RedisStreamSourceOptions<unknown>> = {
+  uid: true,
+  streams: true,
+  decode: true,
+  ack: true,
+  follow: true,
+  allowGaps: true,
+};
 const START: RedisPosition = { id: '0-0', crc: 0 };
 /** Entries of the first reply. The size of later ones depends on the entries received. */
 const FIRST_COUNT = 64;
@@ -54,6 +67,7 @@ interface StoredEntry {
 export function redisStreamSource<T>(
   options: RedisStreamSourceOptions<T> & RedisServer,
 ): Source<T, RedisPosition> {
+  checkRedisOptions(options, 'redisStreamSource', OPTIONS);
   return new RedisStreamSource(options);
 }
 

@@ -3,7 +3,8 @@
 //
 // No PREPARE is needed. The rows are kept in the checkpoint store until their transaction has succeeded, so one that
 // fails, expires or is interrupted is simply repeated, and the mark tells whether it had succeeded after all.
-import { checkFence, lostOutput, unknownOutcome } from './end-error.js';
+import { type OptionNames, refuseUnknownOptions } from '@syncline/kernel';
+import { checkFence, lostOutput, optionMissing, unknownOutcome } from './end-error.js';
 import type { CommitResult, Fence, OutboxPart, OutboxRow, OutboxSink, SinkMark } from './sink.js';
 
 /** What a target stores for each sink, as one JSON value. */
@@ -35,7 +36,12 @@ export interface TransactionSinkOptions<Tx> {
   readonly target: TransactionTarget<Tx>;
 }
 
+const OPTIONS: OptionNames<TransactionSinkOptions<unknown>> = { uid: true, target: true };
+
 export function transactionSink<Tx>(options: TransactionSinkOptions<Tx>): OutboxSink {
+  refuseUnknownOptions(options, 'transactionSink', OPTIONS);
+  if ((options.target as unknown) === undefined)
+    throw optionMissing('transactionSink', 'target', 'a TransactionTarget');
   return new TransactionSink(options);
 }
 

@@ -1,5 +1,6 @@
 // `definePipeline`: how users define a pipeline. The result is a recipe from which every start builds a new graph, so
 // that runs never share operators.
+import { type OptionNames, refuseUnknownOptions } from '@syncline/kernel';
 import type { OutboxSink, Sink } from '../ends/sink.js';
 import type { Json, Source } from '../ends/source.js';
 import { streamsLimits } from '../limits.js';
@@ -11,6 +12,9 @@ import { type VersionKind, type VersionOf, versionsOf } from '../state/version.j
 import { DedupeOperator, SEEN, seenCodec } from './dedupe.js';
 import {
   type AnySink,
+  checkDefinition,
+  checkSink,
+  FUNCTION,
   type Graph,
   GraphBuilder,
   type GraphNode,
@@ -67,6 +71,11 @@ export interface ReduceDefinition<T, A> extends KeyedOperatorOptions {
   add(value: A, item: T): A;
 }
 
+export interface DedupeDefinition<T> extends KeyedOperatorOptions {
+  id(item: T): Key;
+  readonly keepMs: number;
+}
+
 export interface WindowDefinition<T, A> extends ReduceDefinition<T, A> {
   /** Receives the items that arrive behind the watermark; `'drop'` only counts them. */
   readonly late: SinkFor<T> | 'drop';
@@ -110,9 +119,7 @@ export interface KeyedStream<K extends Key, T> extends Stream<T> {
   /** Emits the updated value of the key after each item. */
   reduce<A>(definition: ReduceDefinition<T, A>): Stream<{ readonly key: K; readonly value: A }>;
   /** Passes on the first item with each id. Ids are forgotten after `keepMs` of event time. */
-  dedupe(
-    definition: KeyedOperatorOptions & { id(item: T): Key; readonly keepMs: number },
-  ): KeyedStream<K, T>;
+  dedupe(definition: DedupeDefinition<T>): KeyedStream<K, T>;
   reorder<Kind extends VersionKind>(definition: ReorderDefinition<T, Kind>): KeyedStream<K, T>;
   window<A>(window: Tumbling, definition: WindowDefinition<T, A>): Stream<WindowOf<K, A>>;
 }
@@ -120,6 +127,35 @@ export interface KeyedStream<K extends Key, T> extends Stream<T> {
 export interface PipelineBuilder {
   source<T, P extends Json>(source: Source<T, P>, options?: SourceOptions<T>): Stream<T>;
 }
+
+const OPERATOR: OptionNames<OperatorOptions> = { onError: true };
+const KEYED: OptionNames<KeyedOperatorOptions> = { uid: true, was: true, ...OPERATOR };
+const PROCESS: OptionNames<ProcessDefinition<Key, unknown, StateDescriptions, unknown>> = {
+  ...KEYED,
+  state: true,
+  onItem: FUNCTION,
+  onTimer: true,
+};
+const REDUCE: OptionNames<ReduceDefinition<unknown, unknown>> = {
+  ...KEYED,
+  codec: true,
+  initial: FUNCTION,
+  add: FUNCTION,
+};
+const WINDOW: OptionNames<WindowDefinition<unknown, unknown>> = { ...REDUCE, late: true };
+const DEDUPE: OptionNames<DedupeDefinition<unknown>> = { ...KEYED, id: FUNCTION, keepMs: true };
+const REORDER: OptionNames<ReorderDefinition<unknown, VersionKind>> = {
+  ...KEYED,
+  versionKind: true,
+  version: FUNCTION,
+  codec: true,
+  policy: true,
+  sealed: true,
+  late: true,
+  onFull: true,
+  itemsMax: true,
+  bytesMax: true,
+};
 
 /** Validates the graph immediately: errors are thrown here, not when the pipeline starts. */
 export function definePipeline(name: string, build: (p: PipelineBuilder) => void): Pipeline {
@@ -173,10 +209,16 @@ class GraphStream implements KeyedStream<Key, unknown> {
   }
 
   to(sink: AnySink): void {
+    checkSink(sink, 'to');
     this.#graph.add({ name: sink.uid, inputs: [this.node], states: {}, sink });
   }
 
   process(definition: ProcessDefinition<Key, unknown, StateDescriptions, unknown>): never {
+    checkDefinition('process', definition, PROCESS);
+    return this.#process(definition);
+  }
+
+  #process(definition: ProcessDefinition<Key, unknown, StateDescriptions, unknown>): never {
     const { state = {}, onItem, onTimer } = definition;
     for (const name of Object.keys(state)) {
       if (!NAME.test(name)) {
@@ -199,9 +241,10 @@ class GraphStream implements KeyedStream<Key, unknown> {
   }
 
   reduce(definition: ReduceDefinition<unknown, unknown>): never {
+    checkDefinition('reduce', definition, REDUCE);
     const { codec = jsonCodec(), ...rest } = definition;
     const state = { value: describe(codec) };
-    return this.process({
+    return this.#process({
       ...rest,
       state,
       onItem(item, context) {
@@ -216,9 +259,8 @@ class GraphStream implements KeyedStream<Key, unknown> {
     });
   }
 
-  dedupe(
-    definition: KeyedOperatorOptions & { id(item: unknown): Key; readonly keepMs: number },
-  ): never {
+  dedupe(definition: DedupeDefinition<unknown>): never {
+    checkDefinition('dedupe', definition, DEDUPE);
     const { keepMs } = definition;
     if (!Number.isSafeInteger(keepMs) || keepMs < 0) {
       throw invalid('keepMs', `dedupe "${definition.uid}" needs keepMs in whole milliseconds`);
@@ -230,6 +272,7 @@ class GraphStream implements KeyedStream<Key, unknown> {
   }
 
   reorder(definition: ReorderDefinition<unknown, VersionKind>): never {
+    checkDefinition('reorder', definition, REORDER);
     const { uid, policy = 'sealed', sealed, late, versionKind, onFull = 'fail' } = definition;
     const codec = definition.codec ?? jsonCodec();
     if (policy === 'sealed' && sealed === undefined) {
@@ -265,6 +308,7 @@ class GraphStream implements KeyedStream<Key, unknown> {
   }
 
   window(window: Tumbling, definition: WindowDefinition<unknown, unknown>): never {
+    checkDefinition('window', definition, WINDOW);
     const { uid, late } = definition;
     if ((late as unknown) === undefined) throw lateMissing('window', uid);
     const codec = definition.codec ?? jsonCodec();
@@ -291,6 +335,7 @@ class GraphStream implements KeyedStream<Key, unknown> {
   }
 
   #stateless(kind: string, options: OperatorOptions | undefined, made: Create): never {
+    refuseUnknownOptions(options ?? {}, kind, OPERATOR);
     const name = this.#numbered(kind);
     const inputs = [this.node];
     const onError = options?.onError;

@@ -2,7 +2,12 @@
 //
 // Everything that a checkpoint must find again has a uid chosen by the author. Invalid uids are rejected rather than
 // altered: two that differ only in punctuation must stay distinct, and a renamed operator must be detected.
-import { SynclineError } from '@syncline/kernel';
+import {
+  type OptionNames,
+  refuseUnknownOptions,
+  SynclineError,
+  suggestion,
+} from '@syncline/kernel';
 import type { OutboxSink, Sink } from '../ends/sink.js';
 import type { EndPorts, Json, Source } from '../ends/source.js';
 import type { StateDescription } from '../state/state-backend.js';
@@ -26,6 +31,13 @@ export interface SourceOptions<T> {
    */
   readonly idleAfterMs?: number;
 }
+
+const SOURCE_OPTIONS: OptionNames<SourceOptions<unknown>> = {
+  onBad: true,
+  eventTime: true,
+  outOfOrderMs: true,
+  idleAfterMs: true,
+};
 
 export interface SourceNode {
   readonly source: Source<unknown, Json>;
@@ -69,7 +81,9 @@ export class GraphBuilder {
 
   addSource(source: Source<unknown, Json>, options: SourceOptions<unknown>): GraphNode {
     this.claim(source.uid, 'a source');
-    if (options.onBad !== undefined && options.onBad !== 'fail') this.useSink(options.onBad);
+    refuseUnknownOptions(options, `source "${source.uid}"`, SOURCE_OPTIONS);
+    if (options.onBad !== undefined && options.onBad !== 'fail')
+      this.useSink(checkSink(options.onBad, 'onBad', 'fail'));
     const node: GraphNode = { name: source.uid, inputs: [], states: {} };
     this.sources.push({ source, options, node });
     this.nodes.push(node);
@@ -79,7 +93,8 @@ export class GraphBuilder {
   add(node: GraphNode): GraphNode {
     for (const input of node.inputs) this.#checkMine(input);
     if (node.uid !== undefined) this.claim(node.uid, 'an operator');
-    for (const sink of [node.onError, node.late]) if (sink !== undefined) this.useSink(sink);
+    if (node.onError !== undefined) this.useSink(checkSink(node.onError, 'onError'));
+    if (node.late !== undefined) this.useSink(checkSink(node.late, 'late', 'drop'));
     if (node.sink !== undefined) {
       if (this.#written.has(node.sink)) {
         throw invalid('uid', `sink "${node.sink.uid}" receives two streams; merge them first`);
@@ -129,6 +144,34 @@ export class GraphBuilder {
     if (this.nodes.includes(input)) return;
     throw invalid('input', `"${input.name}" belongs to another pipeline, or would make a cycle`);
   }
+}
+
+/** Marks an option as a function that is required. */
+export const FUNCTION = 'a function';
+
+/** Throws `invalid-argument`: definitions may come from a program without types. */
+export function checkDefinition(
+  kind: string,
+  definition: { readonly uid: string },
+  known: object,
+): void {
+  const where = `${kind} "${definition.uid}"`;
+  refuseUnknownOptions(definition, where, known);
+  for (const [name, rule] of Object.entries(known)) {
+    const value = definition[name as 'uid'] as unknown;
+    if (rule === FUNCTION && typeof value !== 'function')
+      throw invalid(name, `${where} needs ${name}, which must be a function`);
+  }
+}
+
+/** Throws `invalid-argument`. `word` is what `option` may be instead of a sink. */
+export function checkSink(given: unknown, option: string, word?: string): AnySink {
+  const sink = given as Partial<AnySink> | null | undefined;
+  if (typeof sink?.mark === 'function') return given as AnySink;
+  const shown = String(given);
+  const wanted = word === undefined ? 'a sink' : `a sink, or '${word}'`;
+  const hint = word === undefined ? '' : suggestion(shown, [word]);
+  throw invalid(option, `${option} is ${shown}; expected ${wanted}.${hint}`);
 }
 
 /** The sources upstream of a node. */

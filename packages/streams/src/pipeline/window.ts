@@ -6,7 +6,7 @@
 // itself: an object per key would cost a cache miss for each item.
 //
 // X33  A window emits once, at W >= end - 1, in the order (end, key group, key bytes).
-import { assert, SynclineError } from '@syncline/kernel';
+import { assert, refuseUnknownOptions, SynclineError } from '@syncline/kernel';
 import { streamsLimits } from '../limits.js';
 import { ByteReader } from '../snapshot/byte-reader.js';
 import { ByteWriter } from '../snapshot/byte-writer.js';
@@ -39,6 +39,7 @@ export function tumbling(options: {
   readonly sizeMs: number;
   readonly offsetMs?: number;
 }): Tumbling {
+  refuseUnknownOptions(options, 'tumbling', { sizeMs: true, offsetMs: true });
   const { sizeMs, offsetMs = 0 } = options;
   if (!Number.isSafeInteger(sizeMs) || sizeMs < 1 || !Number.isSafeInteger(offsetMs)) {
     throw new SynclineError(

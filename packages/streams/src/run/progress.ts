@@ -23,7 +23,7 @@ export interface PipelineProgress {
   readonly lastCheckpointMs: number | null;
   /** Size of the last checkpoint. */
   readonly checkpointBytes: number | null;
-  /** Why the run is stalled. */
+  /** Why the run is stalled, or has failed; at most 1,024 characters. */
   readonly error: string | null;
 }
 
@@ -31,13 +31,17 @@ export interface ProgressReporter {
   report(progress: PipelineProgress): void;
 }
 
+/** Longer texts are refused by the server. */
+const ERROR_LENGTH_MAX = 1_024;
+
 /** The progress of a run, based on its session. */
 export function progressOf(
   pipeline: string,
   session: Session | undefined,
   nowMs: number,
-  facts: Pick<PipelineProgress, 'state' | 'lastCheckpointMs' | 'checkpointBytes' | 'error'>,
+  given: Pick<PipelineProgress, 'state' | 'lastCheckpointMs' | 'checkpointBytes' | 'error'>,
 ): PipelineProgress {
+  const facts = { ...given, error: given.error?.slice(0, ERROR_LENGTH_MAX) ?? null };
   const nothing = { epoch: 0, generation: 0, recordsIn: 0, recordsOut: 0, lagRecords: 0 };
   if (session === undefined) {
     return { pipeline, slot: 0, ...facts, ...nothing, watermarkMs: null, heldBackBy: null };
@@ -56,6 +60,10 @@ export function progressOf(
     watermarkMs: Number.isFinite(watermarkMs) ? watermarkMs : null,
     heldBackBy,
   };
+}
+
+export function reasonOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
 const EVERY_MS = 1_000;
@@ -94,21 +102,25 @@ export interface ProgressOutput {
 }
 
 /**
- * A single line that is updated in place: state, rate, lag, last checkpoint, and the error while the run is stalled.
+ * A single line that is updated in place: state, rate, lag, last checkpoint, and why the run is stalled or has failed.
  * Writes nothing unless the output is a terminal.
  */
 export function terminalProgress(
   output: ProgressOutput,
   clock: Pick<Clock, 'monotonicMs'> = createSystemClock(),
 ): ProgressReporter {
-  let last: { readonly atMs: number; readonly records: number } | undefined;
+  let last: { readonly atMs: number; readonly progress: PipelineProgress } | undefined;
   return {
-    report({ pipeline, state, epoch, recordsIn, lagRecords, lastCheckpointMs, error }) {
+    report(progress) {
       if (output.isTTY !== true) return;
+      const { pipeline, state, epoch, recordsIn, lagRecords, lastCheckpointMs, error } = progress;
       const nowMs = clock.monotonicMs();
-      const seconds = last === undefined ? 0 : (nowMs - last.atMs) / 1_000;
-      const rate = seconds > 0 ? Math.round((recordsIn - (last?.records ?? 0)) / seconds) : 0;
-      last = { atMs: nowMs, records: recordsIn };
+      // Counts continue from the checkpoint, so the first report of a generation is only a baseline.
+      const before = last?.progress.generation === progress.generation ? last : undefined;
+      const seconds = before === undefined ? 0 : (nowMs - before.atMs) / 1_000;
+      const records = recordsIn - (before?.progress.recordsIn ?? 0);
+      const rate = seconds > 0 ? Math.round(records / seconds) : 0;
+      last = { atMs: nowMs, progress };
       const isEnded = isOver(state);
       const took = lastCheckpointMs === null ? '' : ` (${Math.round(lastCheckpointMs)} ms)`;
       const parts = [

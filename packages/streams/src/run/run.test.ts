@@ -6,7 +6,8 @@ import { memorySource } from '../ends/memory-source.js';
 import { definePipeline } from '../pipeline/define.js';
 import { numberCodec } from '../state/codec.js';
 import { aggregate } from '../state/state-backend.js';
-import { terminalProgress } from './progress.js';
+import { inspectDirectory } from '../store/inspect.js';
+import { type PipelineProgress, progressOf, terminalProgress } from './progress.js';
 import { isOver, nextState, RUN_TABLE, type RunState } from './run-state.js';
 import { type StartOptions, start } from './start.js';
 
@@ -148,6 +149,46 @@ test('progress on a terminal is one line that replaces itself, and elsewhere pri
   expect(lines.at(-1)).toMatch(/clicks: finished, 9,500 records, checkpoint 1 \(\d+ ms\)\n$/);
   for (const line of lines) expect(line.trim().length).toBeLessThan(60 + '\u001b[K'.length);
   expect(await writtenTo(false)).toEqual([]);
+});
+
+test('a failed run says why, in its progress, on the terminal and in STATUS.json', async () => {
+  await runInSimulation(1, async (ports) => {
+    const broken = definePipeline('clicks', (p) => {
+      p.source(memorySource({ uid: 'in', partitions: { a: [1, 2] } }))
+        .map((n) => {
+          if (n === 2) throw new Error('cannot divide');
+          return n;
+        })
+        .to(fileSink({ uid: 'out', dir: 'out' }));
+    });
+    const written: string[] = [];
+    const terminal = terminalProgress({ isTTY: true, columns: 200, write: (t) => written.push(t) });
+    const run = await startSim(broken, ports, { progress: terminal });
+    await expect(run.finished).rejects.toThrow(/cannot divide/);
+    const failed = { state: 'failed', error: expect.stringContaining('cannot divide') };
+    expect(run.progress()).toMatchObject(failed);
+    expect(written.at(-1)).toMatch(/clicks: failed, .*cannot divide.*\n$/);
+    const found = await inspectDirectory('state', {}, ports);
+    expect(found).toMatchObject({ state: 'failed', epoch: 0, generation: 1, status: failed });
+  });
+});
+
+test('the progress of a restarted run begins at its checkpoint, without a rate', async () => {
+  const atMs = [0, 10, 20];
+  const written: string[] = [];
+  const output = { isTTY: true, columns: 200, write: (text: string) => written.push(text) };
+  const terminal = terminalProgress(output, { monotonicMs: () => atMs.shift() ?? 0 });
+  const nothing = { lastCheckpointMs: null, checkpointBytes: null, error: null };
+  const progress = (generation: number, recordsIn: number): PipelineProgress => ({
+    ...progressOf('clicks', undefined, 0, { ...nothing, state: 'running' }),
+    generation,
+    recordsIn,
+  });
+  terminal.report(progress(0, 0)); // before recovery
+  terminal.report(progress(2, 1_000_000));
+  terminal.report(progress(2, 1_000_050));
+  expect(written[1]).toContain('1,000,000 records, 0 records/s');
+  expect(written[2]).toContain('1,000,050 records, 5,000 records/s');
 });
 
 test('options that cannot work are refused before anything is opened', async () => {

@@ -9,7 +9,7 @@ import { checkSize } from '../store/pipeline-states.js';
 import { Checkpoint, type CheckpointInfo } from './checkpoint.js';
 import { CheckpointListeners } from './checkpoint-listeners.js';
 import { CheckpointPace, type PaceSettings } from './checkpoint-pace.js';
-import { type PipelineProgress, type ProgressGate, progressOf } from './progress.js';
+import { type PipelineProgress, type ProgressGate, progressOf, reasonOf } from './progress.js';
 import { type RecoveryDeps, recover, type Session } from './recovery.js';
 import type { RunMetrics } from './run-metrics.js';
 import { isOver, nextState, type RunEvent, type RunState } from './run-state.js';
@@ -55,7 +55,7 @@ export class PipelineRun implements AsyncDisposable {
   #retries = 0;
   #timer: Timer | undefined;
   #finished: Promise<void> = Promise.resolve();
-  #stalledBy: string | undefined;
+  #error: string | undefined; // why the run is stalled, or has failed
   #partitionsAtMs = 0;
 
   constructor(deps: RunDeps) {
@@ -88,7 +88,7 @@ export class PipelineRun implements AsyncDisposable {
     try {
       await this.#recover();
     } catch (thrown) {
-      this.#enter('failed');
+      this.#enter('failed', thrown);
       await this.#session?.engine.close();
       throw thrown;
     }
@@ -229,7 +229,7 @@ export class PipelineRun implements AsyncDisposable {
   }
 
   #stall(sink: string, error: SynclineError | undefined): void {
-    this.#stalledBy = error && `sink ${sink}: ${error.message}`;
+    this.#error = error && `sink ${sink}: ${error.message}`;
     if (isOver(this.#state) || this.#state === 'starting') return;
     this.#enter(error === undefined ? 'resumed' : 'stalled');
   }
@@ -259,8 +259,7 @@ export class PipelineRun implements AsyncDisposable {
     if (!isWorthRetrying(thrown, this.#retries) || isEnding) throw thrown;
     logger.warn('epoch abandoned', { code: thrown.code, reason: thrown.message });
     this.#deps.metrics.abandoned(thrown.code);
-    this.#stalledBy = thrown.message;
-    this.#enter('abandoned');
+    this.#enter('abandoned', thrown);
     this.#enter('stalled');
     for (;;) {
       await clock.sleep(backoffMs(this.#retries, RETRY, random), this.#abort.signal);
@@ -273,7 +272,7 @@ export class PipelineRun implements AsyncDisposable {
         if (!isWorthRetrying(again, this.#retries)) throw again;
       }
     }
-    this.#stalledBy = undefined;
+    this.#error = undefined;
     this.#enter('recovered');
   }
 
@@ -309,21 +308,22 @@ export class PipelineRun implements AsyncDisposable {
     this.#timer?.cancel();
     try {
       await this.#current().engine.close();
-      this.#enter(event);
+      this.#enter(event, thrown);
     } finally {
       this.#pace.refuse(thrown);
       this.#listeners.end();
-      this.#deps.report(this);
       await this.#deps.close();
     }
   }
 
-  #enter(event: RunEvent): void {
+  #enter(event: RunEvent, thrown?: unknown): void {
     const before = this.#state;
     this.#state = nextState(before, event);
+    if (thrown !== undefined) this.#error = reasonOf(thrown);
     if (this.#state === before) return;
     this.#deps.logger.info('run state changed', { state: this.#state });
     this.#deps.progress.offer(this.progress(), true);
+    if (this.#session !== undefined) this.#deps.report(this); // before recovery the epoch is unknown
   }
 
   #current(): Session {
@@ -357,7 +357,7 @@ export class PipelineRun implements AsyncDisposable {
       state: this.#state,
       lastCheckpointMs: this.#lastCheckpoint?.tookMs ?? null,
       checkpointBytes: this.#lastCheckpoint?.bytes ?? null,
-      error: this.#stalledBy ?? null,
+      error: this.#error ?? null,
     });
   }
 

@@ -64,11 +64,11 @@ export interface InspectedState extends StoredSchema {
 export interface Inspection {
   readonly path: string;
   readonly name: string;
-  /** `stopped` or `finished`; `in-use` if a run holds the store; `new` before its first epoch; `damaged`. */
-  readonly state: 'stopped' | 'finished' | 'in-use' | 'new' | 'damaged';
+  /** How the last run ended; `in-use` if a run holds the store; `new` before its first epoch; `damaged`. */
+  readonly state: 'stopped' | 'finished' | 'failed' | 'in-use' | 'new' | 'damaged';
   /** The run that holds the store. */
   readonly holder?: { readonly pid: number; readonly host: string; readonly startedAt: string };
-  /** The last progress report of the running pipeline. */
+  /** The last report of the run that holds the store or, if none does, of the last run. */
   readonly status?: PipelineProgress & { readonly atMs: number };
   readonly pipeline?: string;
   readonly epoch: number;
@@ -134,7 +134,8 @@ export async function inspectDirectory(
     return { ...empty, state: 'damaged', problems: [thrown.message] };
   }
   try {
-    return { ...empty, ...(await look(storage, status?.epoch ?? 0, options)) };
+    const found = await look(storage, status?.epoch ?? 0, options);
+    return { ...empty, ...found, ...reportOf(status, found) };
   } finally {
     await storage.close();
   }
@@ -145,11 +146,13 @@ function inUse(
   error: SynclineError,
 ): Partial<Inspection> & Pick<Inspection, 'state'> {
   const holder = error.details['holder'] as Inspection['holder'];
+  // What an earlier run reported says nothing about this one.
+  const isCurrent = status !== undefined && !(status.atMs < Date.parse(holder?.startedAt ?? ''));
   return {
     state: 'in-use',
-    ...(status !== undefined && {
+    ...(status !== undefined && { name: status.pipeline }),
+    ...(isCurrent && {
       status,
-      name: status.pipeline,
       epoch: status.epoch,
       generation: status.generation,
       atMs: status.atMs,
@@ -158,6 +161,13 @@ function inUse(
     }),
     ...(holder !== undefined && { holder }),
   };
+}
+
+/** What the last run reported about its end. One that was killed could not report it. */
+function reportOf(status: Inspection['status'], found: Partial<Inspection>): Partial<Inspection> {
+  if (status === undefined || status.generation !== found.generation) return {};
+  const isFailed = status.state === 'failed' && found.state !== 'damaged';
+  return { status, ...(isFailed && { state: 'failed' }) };
 }
 
 async function readJson(files: Files, path: string): Promise<unknown> {

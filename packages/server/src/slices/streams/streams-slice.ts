@@ -80,8 +80,10 @@ class PipelineReports {
     const before = this.#reports.get(key);
     const reportedAtMs = this.#clock.nowMs();
     const seconds = Math.max(1, reportedAtMs - (before?.reportedAtMs ?? reportedAtMs)) / 1_000;
+    // Counts continue from the checkpoint, so the first report of a generation is only a baseline.
+    const isBaseline = before?.generation !== progress.generation;
     const rate = (name: 'recordsIn' | 'recordsOut') =>
-      before === undefined ? 0 : Math.max(0, Math.round((progress[name] - before[name]) / seconds));
+      isBaseline ? 0 : Math.max(0, Math.round((progress[name] - before[name]) / seconds));
     const recordsInPerSecond = rate('recordsIn');
     this.#reports.delete(key);
     this.#reports.set(key, {

@@ -1,0 +1,116 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { makeCertificates } from '@syncline/testkit';
+import { expect, test } from 'vitest';
+import { createHttpReports } from './system-http-reports.js';
+
+/** What one report to this URL fails with. */
+async function failureOf(url: string): Promise<Error | undefined> {
+  let failure: Error | undefined;
+  const onError = (error: Error) => {
+    failure = error;
+  };
+  await createHttpReports({ url, onError }, 'test').put('api/things', {});
+  return failure;
+}
+
+async function listen(server: Server) {
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    address: `127.0.0.1:${port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+const answering =
+  (status: number, text: string): RequestListener =>
+  (request, response) => {
+    request.resume().on('end', () => response.writeHead(status).end(text));
+  };
+
+test('a token is refused without TLS beyond loopback, and its text is never shown', () => {
+  const create = (url: string, token: string) => () => createHttpReports({ url, token }, 'test');
+  expect(create('http://192.0.2.2:9931', 's3cret')).toThrow(
+    'refusing to send the token to http://192.0.2.2:9931 without TLS. Use https:// in url, or send no token.',
+  );
+  for (const url of ['http://127.0.0.1:1', 'http://[::1]:1', 'http://localhost:1', 'https://a:1'])
+    expect(create(url, 's3cret')).not.toThrow();
+  expect(create('https://a:1', 's3cret\n')).toThrow(
+    'token is ***; expected printable ASCII without blanks. It ends with a newline: trim it',
+  );
+});
+
+test('an address that is missing or not HTTP is refused', () => {
+  const create = (url: unknown) => () => createHttpReports({ url: url as string }, 'test');
+  for (const url of ['nowhere', 'localhost:7400', 'ftp://a:1', '', undefined]) {
+    expect(create(url)).toThrow(
+      `url is ${JSON.stringify(url)}; expected an address such as http://127.0.0.1:7400`,
+    );
+  }
+  expect(create('http://ada:pass@a:1')).toThrow('url is "http://***@a:1"');
+});
+
+test('the report is sent below the path of the URL, with the token', async () => {
+  const seen: unknown[] = [];
+  await using server = await listen(
+    createServer((request, response) => {
+      void (async () => {
+        const chunks: unknown[] = [];
+        for await (const chunk of request) chunks.push(chunk);
+        const { method, url, headers } = request;
+        seen.push([method, url, headers.authorization, JSON.parse(chunks.join(''))]);
+        response.writeHead(204).end();
+      })();
+    }),
+  );
+  const url = `http://${server.address}/behind/proxy`;
+  const errors: Error[] = [];
+  const onError = (error: Error) => errors.push(error);
+  await createHttpReports({ url, token: 's3cret', onError }, 'test').put('api/things', { a: 1 });
+  expect(seen).toEqual([['PUT', '/behind/proxy/api/things', 'Bearer s3cret', { a: 1 }]]);
+  expect(errors).toEqual([]);
+});
+
+test('a failure names the server and the cause', async () => {
+  await using refusing = await listen(createServer(answering(401, '{"detail":"wrong token"}')));
+  const refused = await failureOf(`http://${refusing.address}`);
+  expect(refused).toMatchObject({
+    code: 'unauthenticated',
+    message: `http://${refusing.address} answered 401 to a report: wrong token`,
+  });
+  const closed = await listen(createServer());
+  await closed[Symbol.asyncDispose]();
+  expect((await failureOf(`http://${closed.address}`))?.message).toMatch(
+    /^cannot reach http:\/\/127\.0\.0\.1:\d+ \(connection refused\)\. Nothing seems to be listening/,
+  );
+  await using certificates = await makeCertificates();
+  await using secret = await listen(
+    createTlsServer({ ...certificates.server }, answering(204, '')),
+  );
+  expect((await failureOf(`https://${secret.address}`))?.message).toMatch(
+    /^cannot reach https:.* \(its certificate is not trusted: .+\)\. .*set NODE_EXTRA_CA_CERTS /,
+  );
+});
+
+test('by default the first failure is a warning of Node; after close none is', async () => {
+  await using server = await listen(createServer(answering(500, 'broken')));
+  const warnings: string[] = [];
+  const note = ({ message }: Error) => warnings.push(message);
+  process.on('warning', note);
+  const reports = createHttpReports({ url: `http://${server.address}` }, 'could not report');
+  await reports.put('api/things', {});
+  await reports.put('api/things', {});
+  const closed = createHttpReports({ url: `http://${server.address}` }, 'could not report');
+  closed.close();
+  await closed.put('api/things', {});
+  await new Promise(setImmediate);
+  process.off('warning', note);
+  const text = `could not report: http://${server.address} answered 500 to a report: broken`;
+  expect(warnings.filter((each) => each.includes('could not report'))).toEqual([text]);
+});

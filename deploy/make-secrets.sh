@@ -25,6 +25,7 @@ if [ ! -e ca.pem ]; then
   openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -noenc -days 3650 \
     -subj "/CN=Syncline private CA" -addext "keyUsage=critical,keyCertSign,cRLSign" \
     -keyout ca.key -out ca.pem 2>/dev/null
+  chmod 644 ca.pem # it is public: clients under other users get a copy
 fi
 
 if [ ! -e server.pem ]; then
@@ -37,7 +38,10 @@ if [ ! -e server.pem ]; then
     case $name in
       *:*) kind=IP ;;
     esac
-    names="${names:+$names,}$kind:$name"
+    case ",$names," in
+      *",$kind:$name,"*) ;;
+      *) names="${names:+$names,}$kind:$name" ;;
+    esac
   done
   extensions=$(mktemp)
   trap 'rm -f "$extensions" server.csr' EXIT

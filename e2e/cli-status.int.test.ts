@@ -1,5 +1,6 @@
 // `syncline status` against real servers: open, with TLS and a token, with mutual TLS, and without any server.
-import { writeFile } from 'node:fs/promises';
+import { X509Certificate } from 'node:crypto';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { makeCertificates, makeTempDirectory } from '@syncline/testkit';
@@ -66,10 +67,15 @@ test('TLS and a token from a file: what happens without the CA, and without the 
 test('the files of make-secrets.sh are enough for mutual TLS with a token', async () => {
   await using directory = await makeTempDirectory('secrets');
   const script = fileURLToPath(new URL('../deploy/make-secrets.sh', import.meta.url));
-  expect(await runProgram('sh', [script, directory.path, 'node1.internal'])).toMatchObject({
-    code: 0,
-  });
+  const names = ['node1.internal', 'localhost', '127.0.0.1'];
+  expect(await runProgram('sh', [script, directory.path, ...names])).toMatchObject({ code: 0 });
   const path = (name: string) => join(directory.path, name);
+  const { subjectAltName } = new X509Certificate(await readFile(path('server.pem')));
+  expect(subjectAltName).toBe('DNS:node1.internal, DNS:localhost, IP Address:127.0.0.1');
+  const modeOf = async (name: string) => (await stat(path(name))).mode & 0o777;
+  expect(await modeOf('ca.pem')).toBe(0o644);
+  for (const name of ['ca.key', 'server.key', 'client.key', 'token'])
+    expect(await modeOf(name)).toBe(0o600);
   const common = `[auth]\ntoken_file = "${path('token')}"\n[tls]\nca_file = "${path('ca.pem')}"\n`;
   const configOf = (pair: string) =>
     `${common}cert_file = "${path(`${pair}.pem`)}"\nkey_file = "${path(`${pair}.key`)}"\n`;

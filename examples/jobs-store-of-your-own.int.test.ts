@@ -1,6 +1,9 @@
 // The small store of the example passes the tests of every job store, across restarts and compaction.
-import { readFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { createMemoryJobStore, type JobStore } from '@syncline/jobs';
 import type { EngineOptions } from '@syncline/jobs/store-kit';
 import { jobStoreSuite, TimerCount } from '@syncline/jobs/testing';
@@ -72,6 +75,15 @@ function suiteOf(name: string, options?: EngineOptions) {
     },
   });
 }
+
+test('the example prints the progress and leaves no file behind', async () => {
+  await using directory = await makeTempDirectory('example');
+  const program = fileURLToPath(new URL('dist/jobs-store-of-your-own.js', import.meta.url));
+  const env = { ...process.env, TMPDIR: directory.path };
+  const { stdout } = await promisify(execFile)(process.execPath, [program], { env });
+  expect(stdout).toContain(`40 % in ${directory.path}/`);
+  expect(await readdir(directory.path)).toEqual([]);
+});
 
 describe('a store of your own is a job store', () => {
   const cases = suiteOf('own');

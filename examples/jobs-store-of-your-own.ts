@@ -3,7 +3,7 @@
 // it through the suite that our own stores pass.
 //
 //   npm run example -- jobs-store-of-your-own
-import { type FileHandle, open, readFile, rename } from 'node:fs/promises';
+import { type FileHandle, mkdtemp, open, readFile, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createJobManager } from '@syncline/jobs';
@@ -228,12 +228,20 @@ export function openFileJobStore(
   return openJobStore(new FileAdapter(path), { ...ports, ...silent, ...deps }, options);
 }
 
-if (import.meta.filename === process.argv[1]) {
-  const path = join(tmpdir(), 'jobs-of-your-own.json');
+async function main(path: string): Promise<void> {
   await using store = await openFileJobStore(path);
   await using job = await createJobManager({ store, jobId: 'nightly', taskIndex: 0, numTasks: 1 });
   await job.setStarted({ tag: 'ingest' });
   await job.setState({ tag: 'ingest', status: 20, progress: 0.4 });
   console.log(`${(await job.getProgress()).percent} % in ${path}`);
   await job.setFinished({ tag: 'ingest' });
+}
+
+if (import.meta.filename === process.argv[1]) {
+  const directory = await mkdtemp(join(tmpdir(), 'jobs-of-your-own-'));
+  try {
+    await main(join(directory, 'jobs.json'));
+  } finally {
+    await rm(directory, { recursive: true });
+  }
 }

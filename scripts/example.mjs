@@ -13,7 +13,8 @@ const names = readdirSync(join(root, 'examples'))
   .map((file) => file.slice(0, -'.ts'.length));
 
 if (names.includes(name)) {
-  await bootstrap('examples');
+  // A program of your own has its own project, so that its errors do not stop the others.
+  await bootstrap(name === 'mine' ? 'examples/tsconfig.mine.json' : 'examples');
   const program = join(root, 'examples/dist', `${name}.js`);
   process.argv = [process.execPath, program, ...args];
   await import(pathToFileURL(program).href);

@@ -1,6 +1,9 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { missingPackages } from './install.mjs';
 import { nodeVersionProblem } from './node-version.mjs';
+import { root } from './root.mjs';
 import { missingServices } from './services.mjs';
 
 describe('the version of Node', () => {
@@ -62,4 +65,14 @@ test('a service is there when its probe succeeds', () => {
     use: '',
   } as const;
   expect(missingServices([there, gone, failing])).toEqual([gone, failing]);
+});
+
+test('examples/mine.ts is a project of its own, so that its errors do not stop the other examples', () => {
+  const configOf = (name: string) =>
+    JSON.parse(readFileSync(join(root, 'examples', name), 'utf8')) as Record<string, unknown>;
+  expect(configOf('tsconfig.json')['exclude']).toContain('mine.ts');
+  expect(configOf('tsconfig.mine.json')).toMatchObject({
+    include: ['mine.ts'],
+    compilerOptions: { noUnusedLocals: false, noUnusedParameters: false },
+  });
 });

@@ -24,7 +24,7 @@ export interface CliWorld {
   onSuspend(leave: () => void, back: () => void): void;
   /** Asks the user and returns the answer; undefined if stdin is not a terminal. */
   ask(question: string): Promise<string | undefined>;
-  /** Notifies the parent process over the IPC channel, if there is one, that all listeners accept connections. */
+  /** Notifies the parent process over the IPC channel, if there is one, that the node is ready. */
   reportStarted(): void;
   /** Makes new files and directories of this process accessible to its user only. */
   makeNewFilesPrivate(): void;

@@ -52,7 +52,7 @@ const COMMANDS: Readonly<Record<string, LazyCommand>> = {
 
 export function createProgram(world: CliWorld): Command {
   const program = new Command('syncline')
-    .description('State that many processes write and all must agree on.')
+    .description('Shared state for services that run as many processes.')
     .version(readVersion(), '-v, --version', 'Print the version')
     .option('--debug', 'Print stack traces of errors (or set SYNCLINE_DEBUG=1)');
   addExamples(program, [

@@ -1,6 +1,7 @@
 // The command line from arguments to output and exit code, in a test world. The texts are golden files:
 // `vitest -u` rewrites them, and the diff is reviewed.
 import '@syncline/server'; // loaded here, so that its load time does not count against the first test
+import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import type { CliWorld } from './cli-world.js';
 import { runCli } from './run-cli.js';
@@ -45,7 +46,7 @@ async function transcript(lines: readonly string[]): Promise<string> {
     const { stdout, stderr, exit } = await run(line);
     parts.push(`$ syncline ${line}\n${stdout}${stderr}(exit ${exit})\n`);
   }
-  return parts.join('\n');
+  return parts.join('\n').replaceAll(resolve(), 'DIR');
 }
 
 test('the help begins with examples', async () => {
@@ -59,6 +60,7 @@ test('the help begins with examples', async () => {
     'jobs watch --help',
     'jobs rm --help',
     'fair eval --help',
+    'fair top --help',
     'config show --help',
   ];
   const text = await transcript(commands);
@@ -97,10 +99,13 @@ test('wrong usage is one line with the closest match and how to get help', async
     'fair eval --seeds none',
     'fair eval --scenario noisy-neighbours',
     'fair evl',
+    'fair top --once',
+    'fair top --verison',
     'jobs wach a',
     'jobs show',
     'jobs show a --task 1.5',
     'jobs watch a --until-done',
+    'jobs ls --worst bad',
   ];
   const text = await transcript(lines);
   await expect(text).toMatchFileSnapshot('../testdata/usage.txt');
@@ -161,7 +166,9 @@ test('config show reports what serve would refuse, and still shows the settings'
   );
   expect(open.exit).toBe(2);
   const missing = await run('config show', { SYNCLINE_TOKEN_FILE: 'no-such-file' });
-  expect(missing.stderr).toContain('cannot read no-such-file (no such file)');
+  expect(missing.stderr).toContain(
+    `cannot read no-such-file (no such file, relative to ${resolve()})`,
+  );
   expect(missing.exit).toBe(2);
 });
 

@@ -1,6 +1,6 @@
 // Converts commander's usage errors to our format: one line, with the closest name (or all names) and how to get
 // help. Most settings have no flag, so an unknown flag may be the name of a setting.
-import { nearestName, SynclineError } from '@syncline/kernel';
+import { SynclineError, suggestion } from '@syncline/kernel';
 import { SETTING_LIST } from '@syncline/server/config';
 import type { Command } from 'commander';
 import type { WrongUsage } from './wrong-usage.js';
@@ -14,7 +14,7 @@ export function usageError({ command, error }: WrongUsage): SynclineError {
   const isOption = error.code === 'commander.unknownOption';
   const hint =
     (isOption ? (separatorHint(command) ?? settingHint(given)) : undefined) ??
-    suggest(given, knownNames(command, error.code), isOption ? 'Options' : 'Commands') +
+    suggest(given, command, error.code) +
       (command.parent === null && given === 'sets' ? SETS_HINT : '');
   const message = `${text.replaceAll("'", '"')}.${hint} See "${pathOf(command)} --help".`;
   return new SynclineError('invalid-argument', message, { cause: error });
@@ -39,17 +39,19 @@ function settingHint(flag: string): string | undefined {
   return ` This setting has no flag; use ${ways.join('; or ')}.`;
 }
 
-function suggest(given: string, known: readonly string[], noun: string): string {
-  if (known.length === 0) return '';
-  const near = nearestName(given, known);
-  return near === undefined ? ` ${noun}: ${known.join(', ')}.` : ` Did you mean "${near}"?`;
+function suggest(given: string, command: Command, code: string): string {
+  if (code === 'commander.unknownCommand') {
+    const names = command.commands.map((child) => child.name());
+    return suggestion(given, names) || ` Commands: ${names.join(', ')}.`;
+  }
+  if (code !== 'commander.unknownOption') return '';
+  const own = ['--help', ...longNames(command)]; // as in its help
+  const names = [...own, ...parentsOf(command).flatMap(longNames)];
+  return suggestion(given, names) || ` Options: ${own.join(', ')}.`;
 }
 
-function knownNames(command: Command, code: string): readonly string[] {
-  if (code === 'commander.unknownCommand') return command.commands.map((child) => child.name());
-  if (code !== 'commander.unknownOption') return [];
-  const options = [command, ...parentsOf(command)].flatMap((each) => each.options);
-  return ['--help', ...options.flatMap(({ long }) => long ?? [])];
+function longNames({ options }: Command): readonly string[] {
+  return options.flatMap(({ long }) => long ?? []);
 }
 
 function pathOf(command: Command): string {

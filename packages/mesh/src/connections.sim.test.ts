@@ -67,8 +67,8 @@ test('M30 on a fast network the lower id dials alone', async () => {
     for (const { mesh } of nodes) {
       expect(mesh.peers().map(({ reconnects }) => reconnects)).toEqual([0, 0]);
     }
-    expect(nodes[0]?.lines.filter((line) => line.includes('"dialled":true'))).toHaveLength(2);
-    expect(nodes[2]?.lines.filter((line) => line.includes('"dialled":true'))).toHaveLength(0);
+    expect(nodes[0]?.lines.filter((line) => line.includes('"dialed":true'))).toHaveLength(2);
+    expect(nodes[2]?.lines.filter((line) => line.includes('"dialed":true'))).toHaveLength(0);
   });
 });
 

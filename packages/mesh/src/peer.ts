@@ -145,7 +145,7 @@ export class Peer {
   up(link: PeerLink): void {
     if (this.#link !== link) return;
     const { logger, metrics, clock } = this.#deps;
-    const fields = { peer: this.nodeId, dialled: link.isDialled };
+    const fields = { peer: this.nodeId, dialed: link.isDialled };
     if (this.#isTwin) logger.debug('peer connection replaced', fields);
     else logger.info('peer connected', fields);
     if (this.#wasUp && !this.#isTwin) {

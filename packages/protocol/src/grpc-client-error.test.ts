@@ -51,7 +51,15 @@ test.each([
   ],
   [
     'No connection established. Last error: Protocol error (2026-11-16T08:41:38.059Z). Resolution note: ',
-    'Protocol error (2026-11-16T08:41:38.059Z). Check the port (by default, gRPC is on 7401 and HTTP on 7400) and the TLS settings on both sides.',
+    'Protocol error. Check the port (by default, gRPC is on 7401 and HTTP on 7400) and the TLS settings on both sides.',
+  ],
+  [
+    'No connection established. Last error: Failed to connect (2026-11-16T08:41:38.059Z). Resolution note: ',
+    'Failed to connect. Check that a server is running there, and the TLS settings on both sides.',
+  ],
+  [
+    "No connection established. Last error: Error [ERR_TLS_CERT_ALTNAME_INVALID]: Hostname/IP does not match certificate's altnames. Resolution note: ",
+    "Hostname/IP does not match certificate's altnames. Check that a server is running there, and the TLS settings on both sides.",
   ],
 ])('messages of the library are made readable: %j', (details, plain) => {
   const error = errorOfCallStatus(statusOf(GRPC_STATUS.UNAVAILABLE, details), target);

@@ -43,12 +43,13 @@ export function isCallRefused({ details, metadata }: GrpcCallStatus): boolean {
   return NOT_SENT.test(details) || metadata.getMap()['syncline-code'] !== undefined;
 }
 
-/** The text from grpc-js on one line, without its standard prefix and without an empty note. */
+/** The text from grpc-js on one line, without its standard prefix, the class of the error, the time and an empty note. */
 function plainReason(details: string): string {
   return details
     .replace(/\s+/g, ' ')
     .replace(/ Resolution note: *$/, '')
-    .replace(/^No connection established\. Last error: (?:Error: )?/, '')
+    .replace(/^No connection established\. Last error: (?:Error(?: \[\w+\])?: )?/, '')
+    .replace(/ \(\d{4}-\d\d-\d\dT[\d:.]+Z\)/, '')
     .replace(/[. ]+$/, '');
 }
 

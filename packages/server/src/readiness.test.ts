@@ -75,6 +75,21 @@ test('each change is logged once, updates the gauge and notifies watchers once',
   expect(gauges.get('slice:toy')).toBe(1);
 });
 
+test('whenReady resolves when all checks have passed, and not before', async () => {
+  const { readiness, slice } = setup();
+  slice.now = { kind: 'not-ready', reason: 'loading' };
+  let isReady = false;
+  const ready = readiness.whenReady().then(() => {
+    isReady = true;
+  });
+  readiness.evaluate();
+  await Promise.resolve();
+  expect(isReady).toBe(false);
+  slice.now = { kind: 'ready' };
+  readiness.evaluate();
+  await ready;
+});
+
 test('"server ready" is logged when every check passes, and again after a failure', () => {
   const { log, readiness, slice } = setup();
   const readyLines = () => log.filter(({ msg }) => msg === 'server ready').length;

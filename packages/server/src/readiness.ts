@@ -69,6 +69,17 @@ export class Readiness {
     return () => this.#watchers.delete(watcher);
   }
 
+  /** Resolves when all checks pass for the first time, after that is logged. */
+  whenReady(): Promise<void> {
+    return new Promise((resolve) => {
+      const stop = this.watch(() => {
+        if (!this.#wasReady) return;
+        stop();
+        resolve();
+      });
+    });
+  }
+
   start(): void {
     this.evaluate();
     const { value } = serverLimits.readinessIntervalMs;

@@ -44,6 +44,8 @@ export interface ServerDeps {
 
 export interface RunningServer {
   readonly listeners: readonly ListeningAddress[];
+  /** Resolves when all checks of /readyz pass for the first time: a slice may still be loading its data. */
+  readonly ready: Promise<void>;
   /** Resolves when a slice cannot continue. The server keeps running: stop it, then report the error. */
   readonly failed: Promise<SynclineError>;
   /** Drains and stops everything within `shutdown.graceMs`. A second call returns the same promise. */
@@ -71,6 +73,7 @@ export async function startServer(
   checkOpenFilesLimit(context, config, names);
   const { graceMs } = config.shutdown;
   const lifecycle = new Lifecycle(context);
+  const ready = context.readiness.whenReady();
 
   const data = new DataPart(context);
   const mesh = meshPart(context);
@@ -86,7 +89,7 @@ export async function startServer(
     stopped ??= stopAndReport(lifecycle, context);
     return stopped;
   };
-  return { listeners: context.listeners, failed: context.failed, stop };
+  return { listeners: context.listeners, ready, failed: context.failed, stop };
 }
 
 /** A slice opens the mesh. It is closed after all slices, so that peers get the last changes. */

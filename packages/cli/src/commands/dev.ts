@@ -9,6 +9,7 @@ import { type CliWorld, say } from '../cli-world.js';
 import { announceCluster } from '../dev/announce-cluster.js';
 import { checkPorts } from '../dev/dev-plan.js';
 import type { LocalCluster } from '../dev/local-cluster.js';
+import { refuseUsedPorts } from '../dev/refuse-used-ports.js';
 import { startCluster } from '../dev/start-cluster.js';
 import { addExamples } from '../examples.js';
 import { cliLimits } from '../limits.js';
@@ -49,6 +50,7 @@ async function dev(world: CliWorld, options: DevOptions): Promise<void> {
   const loaded = loadSettings({ flags: settingFlags(options), environment });
   const { settings } = loaded;
   checkPorts(settings, nodesCount);
+  await refuseUsedPorts(settings, nodesCount);
   const { keepData } = options;
   const isKept = keepData !== undefined;
   const directory = isKept ? resolve(keepData) : mkdtempSync(join(tmpdir(), 'syncline-dev-'));

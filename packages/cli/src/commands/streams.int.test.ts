@@ -130,7 +130,14 @@ test('a restarted run is not described by what the previous one reported', async
 
 test('a missing pipeline and a damaged one are reported with their exit codes', async () => {
   await using directory = await makeTempDirectory('streams-cli');
-  expect((await run('ls', directory.path)).exit).toBe(4);
+  const path = directory.path;
+  await writeFile(join(path, 'file'), '');
+  for (const [argument, said] of [
+    [path, `no pipelines found in ${path}.`],
+    [`${path}/none`, `${path}/none does not exist.`],
+    [`${path}/file`, `${path}/file is not a directory.`],
+  ] as const)
+    expect(await run('ls', argument)).toMatchObject({ exit: 4, stderr: `syncline: ${said}\n` });
   expect((await run('inspect', directory.path)).exit).toBe(4);
   const dir = join(directory.path, 'clicks');
   const running = await start(counting(directory.path), { dir });

@@ -54,12 +54,14 @@ async function list(
 ): Promise<void> {
   const { files, clock, logger } = deps();
   const root = resolve(dir);
-  if ((await files.stat(root.slice(1)))?.kind !== 'directory') {
-    throw new SynclineError('not-found', `${root} is not a directory`, { details: { path: root } });
+  const entry = await files.stat(root.slice(1));
+  if (entry?.kind !== 'directory') {
+    const what = entry === undefined ? 'does not exist' : 'is not a directory';
+    throw new SynclineError('not-found', `${root} ${what}.`, { details: { path: root } });
   }
   const paths = await findPipelines(files, root.slice(1));
   if (paths.length === 0) {
-    throw new SynclineError('not-found', `No pipelines found in ${root}.`, {
+    throw new SynclineError('not-found', `no pipelines found in ${root}.`, {
       details: { path: root },
     });
   }

@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { SynclineError } from '@syncline/kernel';
 
-const LISTENERS = ['http', 'grpc', 'resp', 'mesh'] as const;
+export const LISTENERS = ['http', 'grpc', 'resp', 'mesh'] as const;
 
 export type DevPorts = Readonly<Record<(typeof LISTENERS)[number], number>>;
 
@@ -28,7 +28,7 @@ export interface DevPlanOptions {
 
 const PORT_STEP = 10;
 const PORT_MAX = 65_535;
-const HOST = '127.0.0.1';
+export const DEV_HOST = '127.0.0.1';
 
 /** Checked before any node is started. */
 export function checkPorts(ports: DevSettings, nodesCount: number): void {
@@ -44,23 +44,26 @@ export function checkPorts(ports: DevSettings, nodesCount: number): void {
   }
 }
 
+/** `first` is the port of node 1; if the system chooses it, it is 0. */
+export function portOf(first: number, nodeId: number): number {
+  return first === 0 ? 0 : first + PORT_STEP * (nodeId - 1);
+}
+
 export function planNodes(options: DevPlanOptions): readonly DevNode[] {
   const { nodesCount, ports, meshPorts = [], directory, logLevel } = options;
   const ids = Array.from({ length: nodesCount }, (_, index) => index + 1);
-  const portOf = (name: keyof DevPorts, nodeId: number): number => {
-    if (ports[name] !== 0) return ports[name] + PORT_STEP * (nodeId - 1);
-    return name === 'mesh' ? (meshPorts[nodeId - 1] ?? 0) : 0;
-  };
-  const peers = ids.map((id) => `${id}@${HOST}:${portOf('mesh', id)}`);
+  const chosen = (name: keyof DevPorts, nodeId: number): number =>
+    (name === 'mesh' ? meshPorts[nodeId - 1] : undefined) ?? portOf(ports[name], nodeId);
+  const peers = ids.map((id) => `${id}@${DEV_HOST}:${chosen('mesh', id)}`);
   return ids.map((nodeId) => ({
     nodeId,
     args: [
       'serve',
       ...['--node-id', String(nodeId)],
-      ...['--listen-host', HOST],
+      ...['--listen-host', DEV_HOST],
       ...['--data-dir', join(directory, `node-${nodeId}`)],
       ...['--log-level', logLevel],
-      ...LISTENERS.flatMap((name) => [`--${name}-port`, String(portOf(name, nodeId))]),
+      ...LISTENERS.flatMap((name) => [`--${name}-port`, String(chosen(name, nodeId))]),
       ...peers.flatMap((peer) => ['--peer', peer]),
     ],
   }));

@@ -26,7 +26,7 @@ export class NodeProcess {
   /** The shell command that starts it again. */
   readonly command: string;
   readonly listeners: ListeningAddress[] = [];
-  /** Resolves when every listener accepts connections; never if the node fails to start. */
+  /** Resolves when the node is ready; never if it fails to start. */
   readonly started: Promise<void>;
   readonly ended: Promise<NodeEnd>;
   /** The node's last `syncline: …` line before it was up, which says why it did not start. */

@@ -31,11 +31,20 @@ interface Asked {
   readonly code?: number;
   readonly flags?: readonly string[];
   readonly isTerminal?: boolean;
+  /** In the URL. Default 127.0.0.1. */
+  readonly host?: string;
   /** Presses Ctrl-C after this many tables. */
   readonly stopAfter?: number;
 }
 
-async function ask({ body = facts, code = 200, flags = [], isTerminal, stopAfter }: Asked) {
+async function ask({
+  body = facts,
+  code = 200,
+  flags = [],
+  isTerminal,
+  host = '127.0.0.1',
+  stopAfter,
+}: Asked) {
   const paths: string[] = [];
   const server = createServer((request, response) => {
     paths.push(request.url ?? '');
@@ -43,7 +52,7 @@ async function ask({ body = facts, code = 200, flags = [], isTerminal, stopAfter
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const url = `http://${host}:${(server.address() as AddressInfo).port}`;
   let [stdout, stderr, writes] = ['', '', 0];
   let stop: (event: StopEvent) => void = () => {};
   const world: CliWorld = {
@@ -79,6 +88,14 @@ test('without a terminal, the table is printed once, with the requested number o
   expect(stdout).toMatch(/^fair {2}1 of 1024 connections\n/);
   expect(stdout).toContain('0.5000');
   expect(paths).toEqual(['/api/fair?limit=5&tracker=a']);
+});
+
+test('without trackers, the address to connect to is that of the server', async () => {
+  const body = { ...facts, namespaces: [] };
+  for (const host of ['127.0.0.1', 'localhost']) {
+    const { stdout } = await ask({ body, host });
+    expect(stdout).toContain(`grpcRemote({ address: '${host}:7401'`);
+  }
 });
 
 test('with --json, one line is printed', async () => {

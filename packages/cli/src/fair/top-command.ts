@@ -23,6 +23,8 @@ const LIMIT_MAX = 1_000;
 const INTERVAL_MS = 1_000;
 const CLEAR = '\u001b[H\u001b[2J';
 
+const LIVE = '\nOn a terminal it refreshes every second until Ctrl-C; otherwise it prints once.';
+
 export function addTopCommand(fair: Command, world: CliWorld): void {
   const command = fair
     .command('top')
@@ -39,6 +41,7 @@ export function addTopCommand(fair: Command, world: CliWorld): void {
     .option('--ca-file <file>', 'PEM file with the CA that signed the server certificate')
     .option('--config <file>', "The server's TOML file: provides address, token and certificates")
     .option('--json', 'Print JSON, one object per line')
+    .addHelpText('after', LIVE)
     .action((options: TopOptions) => top(world, options));
 }
 
@@ -50,6 +53,7 @@ async function top(world: CliWorld, options: TopOptions): Promise<void> {
   const isLive = stdout.isTTY === true && options.json === undefined;
   const view = () => ({
     limit: query.limit,
+    host: target.url.hostname,
     paint,
     screen: isLive ? screenOf(stdout) : boundlessScreen,
     ...(isLive ? { hint: 'Ctrl-C to quit' } : {}),

@@ -47,7 +47,8 @@ const api: StateServiceFacts['namespaces'][number] = {
   ],
 };
 
-const wide = (limit: number) => ({ limit, paint: plainPaint, screen: boundlessScreen });
+const host = '127.0.0.1';
+const wide = (limit: number) => ({ limit, host, paint: plainPaint, screen: boundlessScreen });
 
 test('trackers are followed by the most throttled callers and by the hottest cells of all trackers', async () => {
   const none = { ...unnamed, streams: 0, cells: 0, seeds: [], highest: [] };
@@ -95,7 +96,7 @@ test.each([
     [true, false].map((isReachable) =>
       renderTop(
         { ...service, isReachable, namespaces },
-        { limit: 20, paint: plainPaint, screen, hint: 'Ctrl-C to quit' },
+        { limit: 20, host, paint: plainPaint, screen, hint: 'Ctrl-C to quit' },
       ),
     ),
   );
@@ -113,7 +114,7 @@ test.each([
 
 test('sentences break between words', () => {
   const screen = { columns: 40, rows: 24 };
-  const view = { limit: 20, paint: plainPaint, screen };
+  const view = { limit: 20, host, paint: plainPaint, screen };
   expect(renderTop({ ...service, isReachable: false, namespaces: [] }, view)).toBe(
     [
       'fair  3 of 1024 connections',
@@ -149,7 +150,7 @@ test('the message about an outage breaks between words, and says how to quit', (
 
 test('even a window of a few lines does not scroll', () => {
   for (const rows of [1, 2, 3, 4, 5]) {
-    const view = { limit: 20, paint: plainPaint, screen: { columns: 80, rows } };
+    const view = { limit: 20, host, paint: plainPaint, screen: { columns: 80, rows } };
     const lines = renderTop({ ...service, namespaces: [api] }, view).split('\n');
     expect(lines.length).toBeLessThanOrEqual(rows);
   }

@@ -19,6 +19,8 @@ export interface TopView {
   readonly limit: number;
   readonly paint: Paint;
   readonly screen: Screen;
+  /** Of the server. */
+  readonly host: string;
   /** How to quit, if the table is redrawn. */
   readonly hint?: string;
 }
@@ -44,23 +46,24 @@ export function renderTop(facts: FairFacts, view: TopView): string {
 export function renderOutage(
   ageMs: number,
   message: string,
-  { paint, screen, hint }: Omit<TopView, 'limit'>,
+  { paint, screen, hint }: Omit<TopView, 'limit' | 'host'>,
 ): string {
   const text = `No reply for ${formatDuration(ageMs)}: ${message}`;
   const lines = wrapWords(text, screen.columns).map((line) => paint('red', line));
   return [...lines, ...(hint === undefined ? [] : ['', paint('dim', hint)]), ''].join('\n');
 }
 
-const NOTHING = [
+/** The gRPC port of the server is not known here, so this is the default one. */
+const nothing = (host: string) => [
   'No trackers connected and no cells stored. To connect one, create it with a remote from @syncline/fair/grpc:',
-  "createFairTracker({ secret, remote: grpcRemote({ address: '127.0.0.1:7401', tracker: 'api' }) })",
+  `createFairTracker({ secret, remote: grpcRemote({ address: '${host}:7401', tracker: 'api' }) })`,
 ];
 
 function renderBody(facts: FairFacts, view: TopView, rows: number): readonly string[] {
   const used = facts.namespaces.filter((one) => one.streams > 0 || one.cells > 0);
   const callers = callerLines(facts, view);
   if (used.length + callers.length === 0)
-    return NOTHING.flatMap((text) => wrapWords(text, view.screen.columns));
+    return nothing(view.host).flatMap((text) => wrapWords(text, view.screen.columns));
   const sections = [trackerLines(used, view), callers, cellLines(used, view)];
   return fitted(
     sections.filter((lines) => lines.length > 0),

@@ -83,8 +83,13 @@ function cliMessageOf({ code, message }: SynclineError, jobId: string): string |
   const [, taskId, last] =
     /^taskId is (\d+); expected an integer from 0 to (\d+)/.exec(message) ?? [];
   if (code !== 'invalid-argument' || last === undefined) return undefined;
-  const tasks = last === '0' ? 'only task 0' : `tasks 0 to ${last}`;
-  return `--task is ${taskId}; job ${name} has ${tasks}.`;
+  return noSuchTask(jobId, Number(taskId), Number(last)).message;
+}
+
+export function noSuchTask(jobId: string, taskId: number, last: number): SynclineError {
+  const tasks = last === 0 ? 'only task 0' : `tasks 0 to ${last}`;
+  const message = `--task is ${taskId}; job ${JSON.stringify(jobId)} has ${tasks}.`;
+  return new SynclineError('invalid-argument', message);
 }
 
 /** For `catch`. */

@@ -32,7 +32,8 @@ test('ls lists all jobs, filters by prefix and worst class, and prints lines of 
   expect((await run('ls --prefix none')).stdout).toBe('No matching jobs.\n');
   expect(await run('ls --worst bad')).toMatchObject({
     exit: 2,
-    stderr: expect.stringContaining('expected one of failed, warned'),
+    stderr:
+      'syncline: --worst is "bad"; expected one of failed, warned, not-started, running, finished.\n',
   });
 });
 
@@ -110,7 +111,7 @@ test('rm asks for confirmation on a terminal and requires --yes elsewhere', asyn
   expect(await server.store.getJob('rm-1')).toBeDefined();
   expect(await run('rm rm-1 --mark', { typed: 'y' })).toMatchObject({
     exit: 0,
-    stderr: expect.stringContaining('Job rm-1 is marked deleted.\n'),
+    stderr: expect.stringContaining('Job rm-1 is marked as deleted.\n'),
   });
   expect((await server.store.getJob('rm-1'))?.deletedAtMs).toBeDefined();
   const json = await run('rm rm-1 --yes --json');

@@ -1,6 +1,6 @@
 // `syncline jobs ls`: the jobs of a server, each with its progress.
-import type { JobList, JobSummary } from '@syncline/jobs';
-import { createSystemClock } from '@syncline/kernel';
+import type { JobList, JobSummary, StatusClass } from '@syncline/jobs';
+import { createSystemClock, SynclineError } from '@syncline/kernel';
 import type { Command } from 'commander';
 import { type CliWorld, say } from '../cli-world.js';
 import { displayWidth } from '../display-width.js';
@@ -42,7 +42,10 @@ export function addLsCommand(jobs: Command, world: CliWorld): void {
   );
 }
 
+const CLASSES: readonly StatusClass[] = ['failed', 'warned', 'not-started', 'running', 'finished'];
+
 async function listJobs(world: CliWorld, options: LsOptions): Promise<void> {
+  checkWorst(options.worst);
   const { stdout, environment } = world;
   const target = statusTarget(options, environment);
   const found: JobSummary[] = [];
@@ -59,6 +62,14 @@ async function listJobs(world: CliWorld, options: LsOptions): Promise<void> {
   const view = { nowMs, screen, paint: paintFor(stdout, environment) };
   const lines = found.length === 0 ? [none] : renderJobs(found, view);
   stdout.write(lines.map((line) => `${line}\n`).join(''));
+}
+
+function checkWorst(worst: string | undefined): void {
+  if (worst === undefined || CLASSES.some((known) => known === worst)) return;
+  throw new SynclineError(
+    'invalid-argument',
+    `--worst is ${JSON.stringify(worst.slice(0, 100))}; expected one of ${CLASSES.join(', ')}.`,
+  );
 }
 
 async function* pagesOf(
@@ -101,7 +112,7 @@ function renderJobs(
 function rowOf({ job, cells, percent, lostTasks }: JobSummary, nowMs: number): ProgressRow {
   const facts = [
     `${formatDuration(Math.max(0, nowMs - job.changedAtMs))} ago`,
-    ...(job.deletedAtMs === undefined ? [] : ['marked deleted']),
+    ...(job.deletedAtMs === undefined ? [] : ['marked as deleted']),
     ...(lostTasks === 0 ? [] : [`${lostTasks} lost`]),
   ];
   return {

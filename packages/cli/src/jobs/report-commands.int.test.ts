@@ -60,6 +60,15 @@ test('set creates the job and writes every kind of state', async () => {
   expect(await leaseOf('shell')).toBe('released');
 });
 
+test('set ignores a different number of tasks, and says so', async () => {
+  await jobs('set', 'two', '--tasks', '2', ...ingest, '--started');
+  const { exit, stderr } = await jobs('set', 'two', '--tasks', '5', ...ingest, '--progress', '0.5');
+  expect(exit).toBe(0);
+  expect(stderr).toBe(
+    'Job two has 2 tasks; ignoring --tasks 5.\nTask 0, ingest: running, version 2.\n',
+  );
+});
+
 test('set reports wrong usage before anything is written', async () => {
   const wrong: readonly (readonly [readonly string[], string])[] = [
     [['shell', ...ingest], 'exactly one of'],
@@ -68,7 +77,13 @@ test('set reports wrong usage before anything is written', async () => {
     [['shell', ...ingest, '--started', '--progress', '40'], '--progress is "40"'],
     [['shell', ...ingest, '--error', 'x', '--message', 'y'], 'remove --message'],
     [['shell', '--tasks', 'two', ...ingest, '--started'], '--tasks is "two"'],
-    [['shell', '--task', '7', '--tag', 'a', '--started'], 'taskIndex'],
+    [
+      ['shell', '--task', '7', '--tag', 'a', '--started'],
+      '--task is 7; job "shell" has tasks 0 to 1.',
+    ],
+    [['shell', ...ingest, '--status', '1'], '--status is "1"; expected 2 to 2147483646 (running)'],
+    [['shell', ...ingest, '--status', '-2'], 'use --started, --finished'],
+    [['shell', ...ingest, '--finished', '--progress', '0.2'], 'remove --progress 0.2'],
   ];
   const { revision } = (await server.store.getJob('shell')) ?? {};
   for (const [args, said] of wrong) {
@@ -95,8 +110,17 @@ test('run passes on the exit code and reports it as the error', async () => {
   expect((await stateOf('codes'))?.message).toBe('🔴 ended by SIGKILL');
   const { exit, stderr } = await jobs('run', 'codes', ...ingest, 'sh', '-c', 'exit 3');
   expect([exit, stderr]).toEqual([2, expect.stringContaining('Put "--" before the command')]);
-  expect((await run('no-such-command')).exit).toBe(127);
-  expect((await stateOf('codes'))?.message).toContain('no-such-command could not be started');
+  expect(await run('no-such-command')).toMatchObject({
+    exit: 127,
+    stderr: 'syncline: no-such-command could not be started: no such file or command\n',
+  });
+  expect((await stateOf('codes'))?.message).toBe(
+    '🔴 no-such-command could not be started: no such file or command',
+  );
+  expect(await run('/')).toMatchObject({
+    exit: 126,
+    stderr: 'syncline: / could not be started: permission denied\n',
+  });
 });
 
 test('run forwards signals to the command', async () => {

@@ -9,11 +9,12 @@ import {
 } from '@syncline/jobs';
 import { SynclineError, silentLogger } from '@syncline/kernel';
 import type { Command } from 'commander';
-import type { CliWorld } from '../cli-world.js';
+import { type CliWorld, say } from '../cli-world.js';
+import { printable } from '../printable.js';
 import { fetchAnswer } from '../status/fetch-answer.js';
 import { type StatusTarget, statusTarget } from '../status/status-target.js';
 import { isCreation, isJobAnswer, isLeaseAnswer, isWriteAnswer } from './job-answers.js';
-import { fetchJob, type JobCommandOptions, jobPath, taskIdOf } from './job-target.js';
+import { fetchJob, type JobCommandOptions, jobPath, noSuchTask, taskIdOf } from './job-target.js';
 
 export interface ReportOptions extends JobCommandOptions {
   readonly task: string;
@@ -42,7 +43,13 @@ export async function openReporter(
     if (!isNotFound(thrown)) throw thrown;
     if (wanted === undefined) throw noSuchJob(thrown);
   });
-  const numTasks = wanted ?? known?.job.numTasks ?? 0;
+  const numTasks = known?.job.numTasks ?? wanted ?? 0;
+  if (taskIndex >= numTasks) throw noSuchTask(jobId, taskIndex, numTasks - 1);
+  if (wanted !== undefined && wanted !== numTasks)
+    say(
+      world,
+      `Job ${printable(jobId)} has ${numTasks} ${numTasks === 1 ? 'task' : 'tasks'}; ignoring --tasks ${wanted}.`,
+    );
   const task = { store: httpTaskStore(target), jobId, taskIndex, numTasks };
   return createJobManager(task, { log: silentLogger });
 }

@@ -45,7 +45,7 @@ async function remove(world: CliWorld, jobId: string, options: RmOptions): Promi
   const answer = await fetchAnswer(target, path, isRemoval, { method: 'DELETE' }).catch(
     rethrowAsCliError(jobId),
   );
-  const done = isMark ? 'is marked deleted' : 'is deleted';
+  const done = isMark ? 'is marked as deleted' : 'is deleted';
   if (options.json) world.stdout.write(`${printableJson(answer, 0)}\n`);
   else say(world, `Job ${printable(jobId)} ${done}.`);
 }

@@ -18,6 +18,11 @@ const NOT_FOUND = 127;
 const NOT_RUNNABLE = 126;
 const KILLED = 128;
 
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: 'no such file or command',
+  EACCES: 'permission denied',
+};
+
 interface Ended {
   readonly code: number;
   /** Why it counts as failed. */
@@ -78,11 +83,10 @@ function execute(world: CliWorld, [command = '', ...args]: readonly string[]): P
     });
     child.once('error', (error: NodeJS.ErrnoException) => {
       const code = error.code === 'ENOENT' ? NOT_FOUND : NOT_RUNNABLE;
-      say(
-        world,
-        `syncline: ${printable(command)} could not be started: ${printable(error.message)}`,
-      );
-      resolve({ code, failure: `${command} could not be started: ${error.message}` });
+      const reason = REASONS[error.code ?? ''] ?? error.message;
+      const failure = `${command} could not be started: ${reason}`;
+      say(world, `syncline: ${printable(failure)}`);
+      resolve({ code, failure });
     });
     child.once('exit', (code, signal) => {
       if (signal !== null)

@@ -82,6 +82,8 @@ function writeOf(options: SetOptions): Write {
     if (error !== undefined) return (job) => job.setError(error, given);
     return (job) => job.setWarning(warning ?? '', given);
   }
+  if (finished && progress !== undefined && progress < 1)
+    throw invalid(`--finished implies progress 1; remove --progress ${options.progress}.`);
   if (started) return (job) => job.setStarted(given);
   if (finished) return (job) => job.setFinished(given);
   const write = { ...given, status: status === undefined ? RUNNING : statusOf(status) };
@@ -90,8 +92,11 @@ function writeOf(options: SetOptions): Write {
 
 function statusOf(text: string): number {
   const status = /^-?\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
-  if (status >= -(2 ** 31) && status <= JobStatus.finished) return status;
-  throw invalid(`--status is ${quoted(text)}; expected a 32-bit integer.`);
+  const isRunning = status >= RUNNING && status < JobStatus.finished;
+  if (isRunning || (status >= -(2 ** 31) && status < JobStatus.warning)) return status;
+  throw invalid(
+    `--status is ${quoted(text)}; expected 2 to 2147483646 (running) or -3 and below (failed). For other states, use --started, --finished, --error or --warning.`,
+  );
 }
 
 function progressOf(text: string | undefined): number | undefined {

@@ -58,7 +58,7 @@ function renderJob(answer: JobAnswer, scope: Scope, options: ViewOptions): reado
     ['tasks', String(job.numTasks)],
     ['created', timeText(job.createdAtMs)],
     ['changed', `${timeText(job.changedAtMs)}, revision ${job.revision.toLocaleString('en-US')}`],
-    ...(job.deletedAtMs === undefined ? [] : [['marked deleted', timeText(job.deletedAtMs)]]),
+    ...(job.deletedAtMs === undefined ? [] : [['marked as deleted', timeText(job.deletedAtMs)]]),
     ...Object.entries(job.labels).map(([name, value]) => [printable(name), printable(value)]),
   ];
   const isOneState = scope.taskId !== undefined && scope.tag !== undefined;

@@ -16,7 +16,7 @@ export interface WatchTableDeps {
 const ENDED: Readonly<Record<Ending | 'left', Connection>> = {
   finished: { kind: 'ended', color: 'green', text: '✔ finished' },
   settled: { kind: 'ended', color: 'red', text: '✖ ended unfinished' },
-  marked: { kind: 'ended', color: 'yellow', text: '✖ marked deleted' },
+  marked: { kind: 'ended', color: 'yellow', text: '✖ marked as deleted' },
   deleted: { kind: 'ended', color: 'red', text: '✖ deleted' },
   left: { kind: 'ended', color: 'dim', text: '■ stopped' },
 };

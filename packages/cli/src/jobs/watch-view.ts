@@ -57,7 +57,7 @@ function renderHeading(
     ...(scope.tag === undefined ? [] : [`tag ${printable(scope.tag)}`]),
     ...(scope.taskId === undefined ? [] : [`task ${scope.taskId}`]),
   ];
-  const marked = job.deletedAtMs === undefined ? '' : `  ${paint('yellow', 'marked deleted')}`;
+  const marked = job.deletedAtMs === undefined ? '' : `  ${paint('yellow', 'marked as deleted')}`;
   const left = ` ${paint('bold', printable(job.jobId))}  ${paint('dim', facts.join(', '))}${marked}`;
   const { color, text } = connectionText(connection);
   const state = paint(color, text);

@@ -7,8 +7,14 @@ import type { CliWorld, StopEvent } from '../cli-world.js';
 import { reportFailure } from '../failure.js';
 import { runNode } from './run-node.js';
 
-/** Runs until the node has ended. `act` is called when it is up. */
-async function run(act: (deps: SliceDeps, send: (event: StopEvent) => void) => void) {
+const NOT_READY = { kind: 'not-ready', reason: 'loading' } as const;
+
+/** Runs until the node has ended. `act` is called when it is ready, after `loadingChecks` that say that it is not. */
+async function run(
+  act: (deps: SliceDeps, send: (event: StopEvent) => void) => void,
+  loadingChecks = 0,
+) {
+  let checks = 0;
   const journal: string[] = [];
   let started: SliceDeps | undefined;
   let stderr = '';
@@ -22,7 +28,12 @@ async function run(act: (deps: SliceDeps, send: (event: StopEvent) => void) => v
       started = deps;
       deps.draining.addEventListener('abort', () => journal.push('draining'));
       return {
-        status: () => ({ health: { kind: 'ready' }, details: {} }),
+        status: () => {
+          checks += 1;
+          const isLoading = checks <= loadingChecks;
+          const health = isLoading ? NOT_READY : ({ kind: 'ready' } as const);
+          return { health, details: {} };
+        },
         stop: async () => void journal.push('stop'),
       };
     },
@@ -51,6 +62,12 @@ async function run(act: (deps: SliceDeps, send: (event: StopEvent) => void) => v
   );
   return { exit, journal, stderr };
 }
+
+test('a node that is still loading does not report that it has started', async () => {
+  const { exit, stderr } = await run((_deps, send) => send('SIGTERM'), 2);
+  expect(exit).toBe(0);
+  expect(stderr).toMatch(/"not ready yet".*"server ready".*"stop requested"/s);
+});
 
 test('a signal stops the node cleanly', async () => {
   const { exit, journal } = await run((_deps, send) => send('SIGTERM'));

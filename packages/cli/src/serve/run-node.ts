@@ -32,7 +32,7 @@ export async function runNode(world: CliWorld, options: NodeOptions): Promise<vo
     throw explainStartFailure(thrown, config);
   });
   await announcer.ready();
-  world.reportStarted();
+  void server.ready.then(() => world.reportStarted());
   const requested = stopRequest.then(({ event }) => {
     sayStopping(world, config.shutdown.graceMs);
     logger.info('stop requested', { reason: event });

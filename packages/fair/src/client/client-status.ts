@@ -1,6 +1,7 @@
 // What a client shows of itself: its status for `tracker.status()`, its metrics, and its lines in the log.
 import type { Logger, Metrics, SynclineError } from '@syncline/kernel';
 import type { FairMetricName } from '../metrics-list.js';
+import type { ClientEvent } from './client-state.js';
 
 /** Why the shared state refuses this instance. */
 export interface Refusal {
@@ -86,6 +87,13 @@ export class ClientMetrics {
 
 type Condition = 'connected' | 'lost' | 'refused' | 'closed';
 
+/** The events that lose a connection, as the log shows them. */
+const REASONS: Partial<Record<ClientEvent, string>> = {
+  ended: 'stream ended',
+  overdue: 'no answer in time',
+  stale: 'shared state restarted',
+};
+
 export class ConnectionLog {
   readonly #logger: Logger;
   #condition: Condition | undefined;
@@ -115,10 +123,10 @@ export class ConnectionLog {
     else this.#logger.info('connected to the fair state service', fields);
   }
 
-  lost(why: string, error: SynclineError | undefined): void {
+  lost(event: ClientEvent, error: SynclineError | undefined): void {
     if (!this.#enter('lost')) return;
     this.#logger.warn('fair state service unreachable; this instance decides on its own', {
-      why,
+      reason: REASONS[event] ?? event,
       ...(error && { code: error.code, error: error.message }),
     });
   }

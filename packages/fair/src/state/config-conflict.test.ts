@@ -7,7 +7,12 @@ test('policies and hashes have their names, whether they come as numbers or as t
     code: 'conflict',
     details: { field: 'policy', reason: 'config' },
   });
-  expect(message).toContain('a different policy (linear there, exponential here)');
+  expect(message).toMatch(
+    /^tracker "api" is in use with a different policy \(linear there, exponential here\)\. Give/,
+  );
+  expect(configConflict('api', 'window_ms', { there: 2, here: 1 }).message).toContain(
+    'a different windowMs (2 there, 1 here)',
+  );
   expect(configConflict('api', 'hash', { there: '1', here: '2' }).message).toContain(
     '(keyed there, murmur3 here)',
   );

@@ -110,10 +110,11 @@ export function configConflict(
   // The key check distinguishes secrets, so showing it would help an attacker to guess one.
   const shown =
     field === 'key_check' ? '' : ` (${nameOf(field, there)} there, ${nameOf(field, here)} here)`;
-  const what = field === 'key_check' ? 'secret' : field;
+  const options: Readonly<Record<string, string>> = BOUND_FIELDS;
+  const what = field === 'key_check' ? 'secret' : (options[field] ?? field);
   return new SynclineError(
     'conflict',
-    `hello.config.${field}: the tracker "${tracker}" is in use with a different ${what}${shown}. Give all instances the same options and secret, or use another name, as in "${nextName(tracker)}".`,
+    `tracker "${tracker}" is in use with a different ${what}${shown}. Give all instances the same options and secret, or use another name, as in "${nextName(tracker)}".`,
     { details: { field, reason: 'config' } },
   );
 }

@@ -23,7 +23,8 @@ export function createTokenCheck(token: Secret | undefined): TokenCheck {
 export function tokenError(authorization: string | undefined): SynclineError {
   const what =
     authorization === undefined ? 'a bearer token is required' : 'the bearer token is wrong';
-  const next = 'Send "authorization: Bearer <token>" with the token in auth.token_file.';
+  const next =
+    'Send "authorization: Bearer <token>" with the token in auth.token_file, or set the option "token" of a TypeScript client.';
   return new SynclineError('unauthenticated', `${what}. ${next}`);
 }
 

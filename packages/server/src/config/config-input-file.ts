@@ -1,5 +1,6 @@
 // Reads a small file named in the configuration. If that fails, the error says why.
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { isAbsolute, resolve } from 'node:path';
 import { SynclineError } from '@syncline/kernel';
 import { serverLimits } from '../limits.js';
 
@@ -30,9 +31,11 @@ export function readInputFile(
   } catch (thrown) {
     if (thrown instanceof SynclineError) throw thrown;
     const { code, message } = thrown as NodeJS.ErrnoException;
+    const reason = REASONS[code ?? ''] ?? message;
+    const base = isAbsolute(path) ? '' : `, relative to ${resolve()}`;
     throw new SynclineError(
       'invalid-argument',
-      `${what}: cannot read ${path} (${REASONS[code ?? ''] ?? message}).`,
+      `${what}: cannot read ${path} (${reason}${base}).`,
       { details: { file: path }, cause: thrown },
     );
   }

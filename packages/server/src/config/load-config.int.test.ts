@@ -142,13 +142,13 @@ test('the configuration file is given by the flag or by its variable', () => {
   expect(loadConfig({ file, environment: {} }).config.nodeId).toBe(7);
   expect(loadConfig({ environment: { SYNCLINE_CONFIG: file } }).config.nodeId).toBe(7);
   expect(() => loadConfig({ file: at('none.toml'), environment: {} })).toThrow(
-    `the configuration: cannot read ${at('none.toml')} (no such file).`,
+    `--config: cannot read ${at('none.toml')} (no such file).`,
   );
 });
 
 test('an endless file is read no further than the limit; an empty device is an empty file', () => {
   expect(() => loadConfig({ file: '/dev/zero', environment: {} })).toThrow(
-    'the configuration: /dev/zero is larger than 1048576 bytes.',
+    '--config: /dev/zero is larger than 1048576 bytes.',
   );
   expect(loadConfig({ file: '/dev/null', environment: {} }).config.nodeId).toBe(1);
 });

@@ -30,8 +30,8 @@ export function loadSettings(sources: ConfigSources): ResolvedSettings {
   const { environment, flags = new Map<string, FlagValue>() } = sources;
   const { SYNCLINE_CONFIG: named } = environment;
   const name = sources.file ?? (named === '' ? undefined : named);
-  const file =
-    name === undefined ? undefined : { name, text: readInputFile(name, 'the configuration').text };
+  const origin = sources.file === undefined ? 'SYNCLINE_CONFIG' : '--config';
+  const file = name === undefined ? undefined : { name, text: readInputFile(name, origin).text };
   return resolveSettings({ flags, environment, file });
 }
 

@@ -132,7 +132,11 @@ test('responses match their description', async () => {
 test.each([
   ['/api/live', /unknown view ""; expected one of: overview, fair/],
   ['/api/live?view=everything', /unknown view "everything"/],
-  ['/api/live?view=overview&tag=1', /unexpected parameter "tag"/],
+  [
+    '/api/live?view=overview&tag=1',
+    /^unknown parameter "tag"; allowed, each at most once: view\.$/,
+  ],
+  ['/api/live?view=overview&view=jobs', /^repeated parameter "view"; allowed/],
   ['/api/live?view=sets&from=x', /from is "x"; expected an integer/],
   ['/api/live?view=set&set=%3Cb%3E', /expected the name of a set as base64url/],
   ['/api/live?view=jobs&worst=bad', /worst is "bad"/],
@@ -148,10 +152,10 @@ test('a job that does not exist is answered with 404 instead of a stream that br
 });
 
 test.each([
-  [{ state: '' }, /state/],
-  [{ state: 'running', recordsIn: -1 }, /recordsIn/],
+  [{ state: '' }, /^state is ""; expected a non-empty string\.$/],
+  [{ state: 'running', recordsIn: -1 }, /^recordsIn is -1; expected at least 0\.$/],
   [{ state: 'running', pipeline: 'other' }, /pipeline/],
-  [[], /state/],
+  [[], /^state is missing; expected a string\.$/],
 ])('a bad progress report is refused: %j', async (body, words) => {
   const response = await fetch(`${url}/api/streams/mine`, {
     method: 'PUT',

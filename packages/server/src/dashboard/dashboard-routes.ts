@@ -5,6 +5,7 @@
 import { type Clock, SynclineError } from '@syncline/kernel';
 import { z } from 'zod';
 import type { HttpReply, HttpRequest, ServerSentEvent } from '../http/http-route.js';
+import { refuseUnknownParameters } from '../http/known-parameters.js';
 import type { ServerRoute } from '../http/route-table.js';
 import type { LimitWatch } from '../limit-watch.js';
 import type { PromMetrics } from '../metrics/prom-metrics.js';
@@ -105,7 +106,7 @@ async function openLive(
   const name = query.get('view') ?? '';
   const view = views.get(name);
   if (view === undefined) throw unknownView(name, [...views.keys()]);
-  refuseUnknown(query, ['view', ...view.parameters]);
+  refuseUnknownParameters(query, ['view', ...view.parameters]);
   query.sort();
   const iterator = await hub.open(query.toString(), () => view.open(query, { rates }));
   // The end of the events is not enough: a HEAD request never reads them.
@@ -122,15 +123,4 @@ function unknownView(name: string, known: readonly string[]): SynclineError {
     `unknown view ${JSON.stringify(name.slice(0, 100))}; expected one of: ${known.join(', ')}.`,
     { details: { field: 'view' } },
   );
-}
-
-function refuseUnknown(query: URLSearchParams, names: readonly string[]): void {
-  for (const name of query.keys()) {
-    if (names.includes(name) && query.getAll(name).length === 1) continue;
-    throw new SynclineError(
-      'invalid-argument',
-      `unexpected parameter ${JSON.stringify(name.slice(0, 100))}; expected each at most once: ${names.join(', ')}.`,
-      { details: { field: name.slice(0, 100) } },
-    );
-  }
 }

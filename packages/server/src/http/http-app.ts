@@ -174,7 +174,11 @@ function answerUnknown(
     return;
   }
   const suggestions = suggestPaths(path, routes);
-  const message = `${path} does not exist. Try ${suggestions.join(' or ')}.`;
+  const hint =
+    suggestions.length === 1
+      ? `Did you mean ${suggestions[0]}?`
+      : `Known paths: ${suggestions.join(', ')}.`;
+  const message = `${path} does not exist. ${hint}`;
   const details = { suggestions };
   sendProblem(reply, problemWith(new SynclineError('not-found', message, { details })));
 }

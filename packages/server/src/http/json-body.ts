@@ -3,8 +3,9 @@
 // Depth is checked before parsing: V8 needs up to a second for a megabyte of open brackets, and nothing else runs
 // meanwhile.
 import { isUtf8 } from 'node:buffer';
-import { SynclineError } from '@syncline/kernel';
+import { SynclineError, suggestion } from '@syncline/kernel';
 import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
 import { serverLimits } from '../limits.js';
 
 const { httpBodyBytesMax, httpBodyDepthMax } = serverLimits;
@@ -17,7 +18,7 @@ const BODY_ERRORS: ReadonlyMap<unknown, string> = new Map([
   ],
   [
     'FST_ERR_CTP_INVALID_JSON_BODY',
-    'the body is not valid JSON, or has a key that is refused: __proto__, or prototype in constructor',
+    'the body is not valid JSON (the keys "__proto__" and "constructor.prototype" are not allowed)',
   ],
   [
     'FST_ERR_CTP_BODY_TOO_LARGE',
@@ -39,6 +40,64 @@ export function acceptJsonBodies(app: FastifyInstance): void {
 
 export function bodyErrorText(thrown: unknown): string | undefined {
   return thrown instanceof Error && 'code' in thrown ? BODY_ERRORS.get(thrown.code) : undefined;
+}
+
+/** Without a body, as with `{}`. An unknown field is reported first: it is probably the missing one, misspelled. */
+export function parseBody<T>(schema: z.ZodType<T>, body: unknown = {}): T {
+  const parsed = schema.safeParse(body);
+  if (parsed.success) return parsed.data;
+  const { issues } = parsed.error;
+  const unknown = issues.find((issue) => issue.code === 'unrecognized_keys');
+  if (unknown !== undefined) throw unknownField(unknown.keys[0] ?? '', schema);
+  const [issue] = issues;
+  const path = issue?.path ?? [];
+  const value = path.reduce<unknown>((part, name) => (part as Fields)[name as string], body);
+  const field = path.length === 0 ? 'body' : path.join('.').slice(0, SHOWN_LENGTH_MAX);
+  const shown = (JSON.stringify(value) ?? 'missing').slice(0, SHOWN_LENGTH_MAX);
+  const expected = issue === undefined ? '' : `; expected ${expectedBy(issue)}`;
+  const what = path.length === 0 ? 'the body' : field;
+  throw new SynclineError('invalid-argument', `${what} is ${shown}${expected}.`, {
+    details: { field },
+  });
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const SHOWN_LENGTH_MAX = 100;
+
+function unknownField(name: string, schema: z.ZodType): SynclineError {
+  const known = schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
+  const field = name.slice(0, SHOWN_LENGTH_MAX);
+  const hint = suggestion(field, known) || ` Expected one of: ${known.join(', ')}.`;
+  const message = `unknown field ${JSON.stringify(field)}.${hint}`;
+  return new SynclineError('invalid-argument', message, { details: { field } });
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  array: 'an array',
+  int: 'an integer',
+  number: 'a number',
+  object: 'an object',
+  record: 'an object',
+  string: 'a string',
+};
+
+const UNITS: Readonly<Record<string, string>> = { array: ' items', string: ' characters' };
+
+function expectedBy(issue: z.core.$ZodIssue): string {
+  switch (issue.code) {
+    case 'invalid_type':
+      return TYPES[issue.expected] ?? issue.expected;
+    case 'invalid_value':
+      return `one of ${issue.values.join(', ')}`;
+    case 'too_small':
+      if (issue.origin === 'string' && issue.minimum === 1) return 'a non-empty string';
+      return `at least ${issue.minimum}${UNITS[issue.origin] ?? ''}`;
+    case 'too_big':
+      return `at most ${issue.maximum}${UNITS[issue.origin] ?? ''}`;
+    default:
+      return issue.message;
+  }
 }
 
 export function isTooDeepError(thrown: unknown): boolean {

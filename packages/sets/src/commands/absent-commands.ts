@@ -21,13 +21,28 @@ export const absentCommands: readonly AbsentCommands[] = [
     names: list('expire expireat pexpire pexpireat'),
   },
   {
-    title: 'Keys',
-    reason:
-      'For RENAME and COPY use SUNIONSTORE and DEL inside MULTI. Sort members in the client. There are no dumps, and only database 0.',
+    title: 'Copy and rename',
+    reason: 'Use SUNIONSTORE and DEL inside MULTI.',
     remark: 'SUNIONSTORE copies a set.',
-    names: list(
-      'copy dump migrate move rename renamenx restore restore-asking sort sort_ro swapdb',
-    ),
+    names: list('copy rename renamenx'),
+  },
+  {
+    title: 'Sort',
+    reason: 'Sort the members in the client.',
+    remark: 'Sort the members in the client.',
+    names: list('sort sort_ro'),
+  },
+  {
+    title: 'Dumps',
+    reason: 'There are none. Copy the members with SSCAN and SADD.',
+    remark: 'There are no dumps; copy the members with SSCAN and SADD.',
+    names: list('dump migrate restore restore-asking'),
+  },
+  {
+    title: 'Databases',
+    reason: 'There is only database 0.',
+    remark: 'There is only database 0.',
+    names: list('move swapdb'),
   },
   {
     title: 'Scripts and functions',

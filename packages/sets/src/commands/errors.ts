@@ -122,7 +122,7 @@ function unknownCommand(words: readonly string[], remark: string | undefined): s
   }
   const text = `ERR unknown command '${cut(name)}', with args beginning with: ${shown}`;
   if (remark === undefined) return text;
-  return `${text}(Syncline keeps sets only; COMMAND LIST shows what it answers) ${remark}`.trimEnd();
+  return `${text}(Syncline supports only sets; COMMAND LIST lists the supported commands) ${remark}`.trimEnd();
 }
 
 /**

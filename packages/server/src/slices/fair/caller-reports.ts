@@ -4,9 +4,10 @@
 //   PUT /api/fair/callers    the most throttled callers of one instance; the newest report wins
 //
 // Reports are kept in memory. An instance reports about once a second, and is forgotten soon after its last report.
-import { type Clock, SynclineError } from '@syncline/kernel';
+import type { Clock } from '@syncline/kernel';
 import { z } from 'zod';
 import type { HttpReply, HttpRequest, HttpRoute } from '../../http/http-route.js';
+import { parseBody } from '../../http/json-body.js';
 import { serverLimits } from '../../limits.js';
 
 const reportSchema = z.object({
@@ -64,16 +65,10 @@ export class CallerReports {
   }
 
   #take({ body }: HttpRequest): HttpReply {
-    const parsed = reportSchema.safeParse(body);
-    if (!parsed.success) {
-      const [issue] = parsed.error.issues;
-      const field = issue?.path.join('.') ?? '';
-      const message = `${field === '' ? 'the report' : field}: ${issue?.message ?? 'not valid'}.`;
-      throw new SynclineError('invalid-argument', message, { details: { field } });
-    }
-    const id = JSON.stringify([parsed.data.tracker, parsed.data.instance]);
+    const report = parseBody(reportSchema, body);
+    const id = JSON.stringify([report.tracker, report.instance]);
     this.#reports.delete(id);
-    this.#reports.set(id, { ...parsed.data, atMs: this.#clock.monotonicMs() });
+    this.#reports.set(id, { ...report, atMs: this.#clock.monotonicMs() });
     const [oldest] = this.#reports.keys();
     if (this.#reports.size > serverLimits.callerReportsMax.value && oldest !== undefined)
       this.#reports.delete(oldest);

@@ -1,19 +1,7 @@
 // The query of a request about jobs. Numbers are checked here, since the store does not see strings; the rest is
 // checked by the store.
-//
-// An unknown name is refused. If it were ignored, `?makr` would permanently delete a job that was meant to be marked,
-// and `?taks=3` would show the whole job as if it were one task.
 import { type JobQuery, jobsLimits, type Scope, type StatusClass } from '@syncline/jobs';
 import { SynclineError } from '@syncline/kernel';
-
-export function refuseOthers(query: URLSearchParams, names: readonly string[]): void {
-  for (const name of query.keys()) {
-    if (names.includes(name) && query.getAll(name).length === 1) continue;
-    const known =
-      names.length === 0 ? 'none is' : `expected each at most once: ${names.join(', ')}`;
-    throw invalid(name.slice(0, 100), `unexpected parameter ${quoted(name)}; ${known}.`);
-  }
-}
 
 export function scopeOf(query: URLSearchParams): Scope {
   const tag = query.get('tag');

@@ -13,11 +13,12 @@
 import { type JobStore, jobsLimits, type StateWrite, type TaskLease } from '@syncline/jobs';
 import { checkStateWrite, localStore, progressWithPayloads } from '@syncline/jobs/grpc';
 import { type Random, SynclineError } from '@syncline/kernel';
-import type { z } from 'zod';
 import type { HttpReply, HttpRequest, HttpRoute, RouteDoc } from '../../http/http-route.js';
+import { parseBody } from '../../http/json-body.js';
+import { refuseUnknownParameters } from '../../http/known-parameters.js';
 import { claimBody, jobDocs, leaseBody, specBody, writeBody } from './job-docs.js';
 import { openJobEvents } from './job-events.js';
-import { isMark, jobQueryOf, refuseOthers, scopeOf, statePageOf } from './job-query.js';
+import { isMark, jobQueryOf, scopeOf, statePageOf } from './job-query.js';
 import { lastRevision } from './last-revision.js';
 import { reachedLimitOf } from './reached-limit.js';
 
@@ -43,7 +44,7 @@ export function jobRoutes(deps: JobRoutesDeps): readonly HttpRoute[] {
     path,
     doc,
     async handle(request) {
-      refuseOthers(request.query, Object.keys(doc.query ?? {}));
+      refuseUnknownParameters(request.query, Object.keys(doc.query ?? {}));
       try {
         return await handle(request);
       } catch (thrown) {
@@ -143,7 +144,7 @@ async function removeJob(store: JobStore, request: HttpRequest) {
 }
 
 async function createJob(store: JobStore, request: HttpRequest) {
-  const { expectedTags, labels, numTasks } = bodyOf(request, specBody);
+  const { expectedTags, labels, numTasks } = parseBody(specBody, request.body);
   return store.createJob({
     jobId: jobIdOf(request),
     numTasks,
@@ -153,13 +154,13 @@ async function createJob(store: JobStore, request: HttpRequest) {
 }
 
 async function claimTask(store: JobStore, request: HttpRequest) {
-  const { incarnation: wanted, ttlMs = 0, holder = '' } = bodyOf(request, claimBody);
+  const { incarnation: wanted, ttlMs = 0, holder = '' } = parseBody(claimBody, request.body);
   const incarnation = wanted ?? (await incarnationOf(store, request));
   return { lease: await claim(store, request, { incarnation, ttlMs, holder }), incarnation };
 }
 
 async function lease(store: JobStore, request: HttpRequest, action: 'renew' | 'release') {
-  const { incarnation, epoch } = bodyOf(request, leaseBody);
+  const { incarnation, epoch } = parseBody(leaseBody, request.body);
   const rest = { ttlMs: 0, holder: '' }; // those of the claim stay
   return {
     lease: await store.lease({ ...taskOf(request), incarnation, action, epoch, ...rest }),
@@ -168,7 +169,7 @@ async function lease(store: JobStore, request: HttpRequest, action: 'renew' | 'r
 }
 
 async function writeState({ store, random }: JobRoutesDeps, request: HttpRequest) {
-  const { epoch, incarnation: wanted, ...given } = bodyOf(request, writeBody);
+  const { epoch, incarnation: wanted, ...given } = parseBody(writeBody, request.body);
   const eventId = given.eventId ?? Buffer.from(random.bytes(EVENT_ID_BYTES)).toString('hex');
   const incarnation = wanted ?? (await incarnationOf(store, request));
   const key = { ...taskOf(request), tag: request.params['tag'] ?? '' };
@@ -215,15 +216,4 @@ function jobIdOf({ params }: HttpRequest): string {
 function taskOf(request: HttpRequest): { readonly jobId: string; readonly taskId: number } {
   const { taskId = 0 } = scopeOf(new URLSearchParams({ task: request.params['task'] ?? '' }));
   return { jobId: jobIdOf(request), taskId };
-}
-
-function bodyOf<T>({ body = {} }: HttpRequest, schema: z.ZodType<T>): T {
-  const parsed = schema.safeParse(body);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  const names = issue && 'keys' in issue ? issue.keys : issue?.path.map(String);
-  const field = names?.[0] ?? 'body';
-  throw new SynclineError('invalid-argument', `${field}: ${issue?.message ?? 'not expected'}`, {
-    details: { field: field.slice(0, 100) },
-  });
 }

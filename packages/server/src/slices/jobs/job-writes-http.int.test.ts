@@ -92,6 +92,30 @@ test('invalid input is refused by name and changes nothing', async () => {
   expect((await server.store.getJob('here'))?.revision).toBe(1);
 });
 
+test('the error for a wrong body names the field, its value and what was expected', async () => {
+  await using server = await serve();
+  const wrong: readonly [string, unknown, string][] = [
+    ['PUT a', { numTask: 1 }, 'unknown field "numTask". Did you mean "numTasks"?'],
+    [
+      'PUT a',
+      { colour: 1 },
+      'unknown field "colour". Expected one of: numTasks, expectedTags, labels.',
+    ],
+    ['PUT a', {}, 'numTasks is missing; expected a number.'],
+    ['PUT a', { numTasks: '1' }, 'numTasks is "1"; expected a number.'],
+    ['PUT a', { numTasks: 1, labels: [] }, 'labels is []; expected an object.'],
+    ['PUT a', { numTasks: 1, expectedTags: [7] }, 'expectedTags.0 is 7; expected a string.'],
+    ['PUT a', [1], 'the body is [1]; expected an object.'],
+    [
+      'PUT a/tasks/0/tags/x',
+      { status: 1, durability: 'none' },
+      'durability is "none"; expected one of buffered, synced.',
+    ],
+  ];
+  for (const [line, body, detail] of wrong)
+    expect(await server.ask(line, body)).toMatchObject({ status: 400, body: { detail } });
+});
+
 test('the writes are described in /api/openapi.json', async () => {
   await using server = await serve();
   const { port } = server;

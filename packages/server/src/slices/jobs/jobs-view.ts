@@ -5,9 +5,10 @@ import { z } from 'zod';
 import { type LiveSource, type LiveView, snapshotSource } from '../../dashboard/live-view.js';
 import type { RateDefinition } from '../../dashboard/rate-history.js';
 import type { HttpReply, HttpRequest, HttpRoute } from '../../http/http-route.js';
+import { refuseUnknownParameters } from '../../http/known-parameters.js';
 import { serverLimits } from '../../limits.js';
 import { JobGrid } from './job-grid.js';
-import { jobQueryOf, refuseOthers, scopeOf } from './job-query.js';
+import { jobQueryOf, scopeOf } from './job-query.js';
 
 const LIST_INTERVAL_MS = 1_000;
 
@@ -118,7 +119,7 @@ export class JobsViews {
   }
 
   async #showCell({ params, query, signal }: HttpRequest): Promise<HttpReply> {
-    refuseOthers(query, ['task', 'tag']);
+    refuseUnknownParameters(query, ['task', 'tag']);
     const jobId = params['job'] ?? '';
     const { taskId = 0, tag = '' } = scopeOf(query);
     const grid = this.#grids.get(jobId);

@@ -8,6 +8,7 @@ import { type Clock, SynclineError } from '@syncline/kernel';
 import { z } from 'zod';
 import { type LiveView, snapshotSource } from '../../dashboard/live-view.js';
 import type { HttpReply, HttpRequest, HttpRoute } from '../../http/http-route.js';
+import { parseBody } from '../../http/json-body.js';
 import { serverLimits } from '../../limits.js';
 import type { Slice } from '../../slice.js';
 
@@ -144,18 +145,11 @@ function streamsRoutes(reports: PipelineReports): readonly HttpRoute[] {
 
 function takeReport(reports: PipelineReports, { params, body }: HttpRequest): HttpReply {
   const given = typeof body === 'object' && body !== null ? body : {};
-  const parsed = progressSchema.safeParse({ pipeline: params['pipeline'], ...given });
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues;
-    const field = issue?.path.join('.') ?? '';
-    throw new SynclineError('invalid-argument', `${field}: ${issue?.message ?? 'not valid'}.`, {
-      details: { field },
-    });
-  }
-  if (parsed.data.pipeline !== params['pipeline']) {
+  const progress = parseBody(progressSchema, { pipeline: params['pipeline'], ...given });
+  if (progress.pipeline !== params['pipeline']) {
     const message = 'the pipeline in the body differs from the one in the path.';
     throw new SynclineError('invalid-argument', message, { details: { field: 'pipeline' } });
   }
-  reports.take(parsed.data);
+  reports.take(progress);
   return { kind: 'empty' };
 }

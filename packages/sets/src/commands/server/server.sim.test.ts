@@ -19,11 +19,18 @@ test('the error for a command that only Redis knows says so', () =>
   withSets(async (sets) => {
     const talk = new Talk(sets);
     expect(await talk.ask('SET', 'a', 'b')).toBe(
-      "-ERR unknown command 'SET', with args beginning with: 'a' 'b' (Syncline keeps sets only; COMMAND LIST shows what it answers)\r\n",
+      "-ERR unknown command 'SET', with args beginning with: 'a' 'b' (Syncline supports only sets; COMMAND LIST lists the supported commands)\r\n",
     );
     expect(await talk.ask('EXPIRE', 'a', '1')).toMatch(
-      /\(Syncline keeps sets only;.*\) Sets do not expire\.\r\n$/,
+      /\(Syncline supports only sets;.*\) Sets do not expire\.\r\n$/,
     );
+    for (const [command, remark] of [
+      ['COPY', 'SUNIONSTORE copies a set.'],
+      ['SORT', 'Sort the members in the client.'],
+      ['DUMP', 'There are no dumps; copy the members with SSCAN and SADD.'],
+      ['MOVE', 'There is only database 0.'],
+    ] as const)
+      expect(await talk.ask(command, 'a')).toMatch(new RegExp(`\\) ${remark}\r\n$`));
     for (const unknown of ['SAD', 'SYNCLINE.FOO'])
       expect(await talk.ask(unknown, 'a')).toBe(
         `-ERR unknown command '${unknown}', with args beginning with: 'a' \r\n`,

@@ -37,7 +37,7 @@ test('the same tags in another order, and none, are no difference', async () => 
 });
 
 test('without a logger, a different number of tasks is a warning of Node', async () => {
-  const emitWarning = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
+  const emitWarning = vi.spyOn(globalThis.process, 'emitWarning').mockImplementation(() => {});
   const target = { store: stores.create(), jobId: 'nightly', numTasks: 2 };
   await using _first = await createJobManager({ ...target, taskIndex: 0 });
   expect(emitWarning).not.toHaveBeenCalled();

@@ -11,7 +11,18 @@ interface AbsentCommands {
   readonly names: readonly string[];
 }
 
-const noTypes = 'Syncline stores sets only.';
+const otherTypes = {
+  'Strings, bits and counters':
+    'append bitcount bitfield bitfield_ro bitop bitpos decr decrby get getbit getdel getex getrange getset incr incrby incrbyfloat lcs mget mset msetnx psetex set setbit setex setnx setrange strlen substr',
+  Hashes:
+    'hdel hexists hget hgetall hincrby hincrbyfloat hkeys hlen hmget hmset hrandfield hscan hset hsetnx hstrlen hvals',
+  Lists:
+    'blmove blmpop blpop brpop brpoplpush lindex linsert llen lmove lmpop lpop lpos lpush lpushx lrange lrem lset ltrim rpop rpoplpush rpush rpushx',
+  'Sorted sets and geospatial indexes':
+    'bzmpop bzpopmax bzpopmin geoadd geodist geohash geopos georadius georadius_ro georadiusbymember georadiusbymember_ro geosearch geosearchstore zadd zcard zcount zdiff zdiffstore zincrby zinter zintercard zinterstore zlexcount zmpop zmscore zpopmax zpopmin zrandmember zrange zrangebylex zrangebyscore zrangestore zrank zrem zremrangebylex zremrangebyrank zremrangebyscore zrevrange zrevrangebylex zrevrangebyscore zrevrank zscan zscore zunion zunionstore',
+  Streams:
+    'xack xadd xautoclaim xclaim xdel xgroup xinfo xlen xpending xrange xread xreadgroup xrevrange xsetid xtrim',
+};
 
 export const absentCommands: readonly AbsentCommands[] = [
   {
@@ -67,41 +78,11 @@ export const absentCommands: readonly AbsentCommands[] = [
       'acl asking failover latency lolwut memory module monitor psync replconf replicaof save shutdown slaveof slowlog sync',
     ),
   },
-  {
-    title: 'Strings, bits and counters',
-    reason: noTypes,
-    names: list(
-      'append bitcount bitfield bitfield_ro bitop bitpos decr decrby get getbit getdel getex getrange getset incr incrby incrbyfloat lcs mget mset msetnx psetex set setbit setex setnx setrange strlen substr',
-    ),
-  },
-  {
-    title: 'Hashes',
-    reason: noTypes,
-    names: list(
-      'hdel hexists hget hgetall hincrby hincrbyfloat hkeys hlen hmget hmset hrandfield hscan hset hsetnx hstrlen hvals',
-    ),
-  },
-  {
-    title: 'Lists',
-    reason: noTypes,
-    names: list(
-      'blmove blmpop blpop brpop brpoplpush lindex linsert llen lmove lmpop lpop lpos lpush lpushx lrange lrem lset ltrim rpop rpoplpush rpush rpushx',
-    ),
-  },
-  {
-    title: 'Sorted sets and geospatial indexes',
-    reason: noTypes,
-    names: list(
-      'bzmpop bzpopmax bzpopmin geoadd geodist geohash geopos georadius georadius_ro georadiusbymember georadiusbymember_ro geosearch geosearchstore zadd zcard zcount zdiff zdiffstore zincrby zinter zintercard zinterstore zlexcount zmpop zmscore zpopmax zpopmin zrandmember zrange zrangebylex zrangebyscore zrangestore zrank zrem zremrangebylex zremrangebyrank zremrangebyscore zrevrange zrevrangebylex zrevrangebyscore zrevrank zscan zscore zunion zunionstore',
-    ),
-  },
-  {
-    title: 'Streams',
-    reason: noTypes,
-    names: list(
-      'xack xadd xautoclaim xclaim xdel xgroup xinfo xlen xpending xrange xread xreadgroup xrevrange xsetid xtrim',
-    ),
-  },
+  ...Object.entries(otherTypes).map(([title, names]) => ({
+    title,
+    reason: 'Syncline stores sets only.',
+    names: list(names),
+  })),
   {
     title: 'HyperLogLog',
     reason: 'Syncline stores sets only; SCARD counts exactly.',

@@ -1,7 +1,7 @@
 // Sends reports to a Syncline server over HTTP, such as the progress of a pipeline.
 //
 // Nothing waits for a report, and one that fails is dropped, because the next one follows soon. Everything that can be
-// checked is therefore checked when the sender is created, and the first failure is a warning of Node by default.
+// checked is therefore checked when the sender is created, and by default the first failure is a Node.js process warning.
 import { SynclineError } from '../error.js';
 import { checkTokenIsSafe, tokenFlaw } from './bearer-token.js';
 import { requestError } from './network-error.js';
@@ -68,7 +68,7 @@ async function send(target: URL, token: string | undefined, report: unknown): Pr
 function detailOf(text: string): string {
   try {
     const { detail } = JSON.parse(text) as { readonly detail?: unknown };
-    if (typeof detail === 'string') return detail;
+    if (typeof detail === 'string') return detail.slice(0, ANSWER_LENGTH_MAX);
   } catch {
     // not JSON
   }

@@ -123,7 +123,7 @@ export class MemberTable {
       const end = FETCH_ENDS[index] as number;
       for (let pair = FETCH_PAIRS[index] as number; pair < end; pair += 2) {
         if (words[pair] !== highs[index]) continue;
-        FETCH_ROWS[found] = words[pair + 1] as number; // 0: an empty slot, which is as good as any
+        FETCH_ROWS[found] = words[pair + 1] as number; // 0 if the slot is empty and the hash is 0
         found += 1;
         break;
       }

@@ -47,7 +47,9 @@ export class ByteList {
     if (buffer !== this.buffer) this.moveTo(buffer);
     this.isBorrowed = isBorrowed;
     this.length = 0;
-    if (this.#starts.length > ITEMS_KEPT_MAX) this.#shrink();
+    if (this.#starts.length <= ITEMS_KEPT_MAX) return;
+    this.#starts = new Int32Array(ITEMS_MIN);
+    this.#ends = new Int32Array(ITEMS_MIN);
   }
 
   /** Replaces the bytes of the same items: with a larger buffer that begins with a copy of the current one. */
@@ -127,11 +129,6 @@ export class ByteList {
       position += this.sizeOf(index);
     }
     return list;
-  }
-
-  #shrink(): void {
-    this.#starts = new Int32Array(ITEMS_MIN);
-    this.#ends = new Int32Array(ITEMS_MIN);
   }
 
   #grow(): void {

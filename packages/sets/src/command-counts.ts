@@ -28,7 +28,7 @@ export class CommandCounts {
     if (this.#name !== name) this.#endRun(name);
     this.total += 1;
     this.#count += 1;
-    if (this.#timer === undefined) this.#startTimer();
+    this.#timer ??= this.#deps.clock.setTimer(HAND_OVER_MS, () => this.flush(), { unref: true });
   }
 
   /** Reports what was counted since the last time, and stops the timer. */
@@ -39,10 +39,6 @@ export class CommandCounts {
     for (const [command, count] of this.#counts)
       this.#deps.metrics.add('syncline_sets_commands_total', count, { command });
     this.#counts.clear();
-  }
-
-  #startTimer(): void {
-    this.#timer = this.#deps.clock.setTimer(HAND_OVER_MS, () => this.flush(), { unref: true });
   }
 
   #endRun(next: string): void {

@@ -15,6 +15,8 @@ export interface CommandContext {
   readonly keyspace: Keyspace;
   readonly client: Client<QueuedCommand>;
   readonly facts: ServerFacts;
+  /** What the words name, if that is known: in pipelines the same command often follows. */
+  known?: KnownCommand | undefined;
   /** Only inside a transaction, whose commands share it. Otherwise each pattern has its own. */
   readonly patternMeter?: PatternMeter;
 }

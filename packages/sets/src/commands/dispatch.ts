@@ -155,8 +155,9 @@ export type Dispatch = (context: CommandContext) => void | Promise<void>;
 
 export function createDispatch(table: CommandFinder): Dispatch {
   return (context) => {
-    const known = resolveCommand(table, context.args);
+    const known = context.known ?? resolveCommand(table, context.args);
     if (typeof known === 'string') return refuse(table, context, known);
+    context.known = known;
     const refusal = refusalOf(known, context);
     if (refusal !== undefined) return refuse(table, context, refusal);
     if (context.client.queued !== undefined && !known.isNeverQueued)

@@ -123,14 +123,15 @@ export class MemberTable {
       const end = FETCH_ENDS[index] as number;
       for (let pair = FETCH_PAIRS[index] as number; pair < end; pair += 2) {
         if (words[pair] !== highs[index]) continue;
-        FETCH_ROWS[found] = words[pair + 1] as number; // 0 if the slot is empty and the hash is 0
-        found += 1;
+        const row = words[pair + 1] as number;
+        FETCH_ROWS[found] = row;
+        if (row !== 0) found += 1; // the hash is 0 in an empty slot too
         break;
       }
     }
     for (let index = 0; index < found; index += 1) {
       const row = FETCH_ROWS[index] as number;
-      if (row !== 0) read ^= this.#readRow(row);
+      read ^= readRow(pages[row >>> 16] as Int32Array, wordOf(row));
     }
     return read;
   }
@@ -268,15 +269,9 @@ export class MemberTable {
     let read = 0;
     for (let pair = 1; pair <= slots; pair += 1) {
       const row = words[at + 2 * pair + 1] as number;
-      if (row !== 0) read ^= this.#readRow(row);
+      if (row !== 0) read ^= readRow(this.heap.words[row >>> 16] as Int32Array, wordOf(row));
     }
     return read;
-  }
-
-  #readRow(row: number): number {
-    const words = this.heap.words[row >>> 16] as Int32Array;
-    const at = wordOf(row);
-    return (words[at] as number) ^ (words[at + ROW_HEADER_WORDS] as number); // it may lie in two cache lines
   }
 
   clear(): void {
@@ -308,6 +303,11 @@ export class MemberTable {
     });
     return found;
   }
+}
+
+/** A row may lie in two cache lines. */
+function readRow(words: Int32Array, at: number): number {
+  return (words[at] as number) ^ (words[at + ROW_HEADER_WORDS] as number);
 }
 
 /** The rows of a segment from a hash word on, in the order of a scan. */

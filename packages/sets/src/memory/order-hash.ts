@@ -44,7 +44,7 @@ export class OrderHash {
   }
 }
 
-/** Members that are hashed together. With more, the first would leave the processor's cache before they are used. */
+/** Commands read, and members looked up, together. With more, the first would leave the processor's cache before they are used. */
 export const AHEAD_MAX = 16;
 
 /** The hashes of members that are looked up soon, in this order. */

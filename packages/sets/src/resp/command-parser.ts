@@ -12,6 +12,7 @@
 // S14  Commands and errors do not depend on the chunks; nothing is read after an error.
 import { ByteList, GatheredBytes } from '../byte-list.js';
 import { setsLimits } from '../limits.js';
+import { AHEAD_MAX } from '../memory/order-hash.js';
 import { isHttp, splitInline } from './inline-words.js';
 import {
   type ProtocolFailure,
@@ -43,9 +44,8 @@ const TLS_HANDSHAKE = 0x16;
 
 /** More digits are out of range in any case. */
 const DIGITS_MAX = 18;
-/** Commands found by looking ahead. With more, the first would leave the processor's cache before they are used. */
-export const AHEAD_MAX = 16;
-const AHEAD_DIGITS_MAX = 4;
+/** Of the size of their last word: a name of a set that may be too long is never among them. */
+const AHEAD_DIGITS_MAX = 3;
 
 // Instead of a length.
 const NEGATIVE = -1;
@@ -58,10 +58,10 @@ const UNKNOWN = -1;
 export class CommandParser {
   /** The words of the command that `next` found. They stay until it is called again. */
   readonly args = new ByteList(NO_BYTES);
-  /** The last words of the commands after this one that equal it in all other words. */
+  /** The last words of this command and of those after it that equal it in all other words; empty if there are none. */
   readonly ahead = new ByteList(NO_BYTES);
   /** How many of them `next` has found. */
-  #repeatedCount = 0;
+  #aheadRead = 0;
   /** Set while the client has not authenticated: less is accepted from it. */
   isUnauthenticated = false;
   readonly #options: CommandParserOptions;
@@ -93,7 +93,7 @@ export class CommandParser {
 
   /** The command that `next` found equals the previous one in all words but the last. */
   get isRepeated(): boolean {
-    return this.#repeatedCount > 0;
+    return this.#aheadRead > 1;
   }
 
   get commandBytes(): number {
@@ -132,7 +132,7 @@ export class CommandParser {
 
   /** `more`: no complete command is left in the chunk. `failed`: see `failure`; nothing more is read. */
   next(): Found {
-    if (this.#repeatedCount < this.ahead.length && this.#readRepeated()) return 'command';
+    if (this.#aheadRead < this.ahead.length && this.#readRepeated()) return 'command';
     this.#forgetAhead();
     if (this.failure !== undefined) return 'failed';
     if (this.#isGathering) return this.#gather();
@@ -150,13 +150,13 @@ export class CommandParser {
   #readRepeated(): boolean {
     const { args, ahead } = this;
     if (args.buffer !== this.#chunk) return false; // they were copied, and may have changed since
-    const index = this.#repeatedCount;
+    const index = this.#aheadRead;
     const end = ahead.end(index);
     args.replaceLast(ahead.start(index), end);
     this.#start = this.#position;
     this.#goOn(end + 2);
     this.#chunkRead = end + 2;
-    this.#repeatedCount = index + 1;
+    this.#aheadRead = index + 1;
     return true;
   }
 
@@ -187,6 +187,10 @@ export class CommandParser {
       const wordEnd = wordStart + bytes;
       if (!isNumber || bytes > bytesMax || wordEnd > endMax) return; // an error, which is found when its turn comes
       if (!isLineEnd(chunk, at) || !isLineEnd(chunk, wordEnd)) return;
+      if (this.#aheadRead === 0) {
+        ahead.push(args.start(args.length - 1), args.end(args.length - 1));
+        this.#aheadRead = 1;
+      }
       ahead.push(wordStart, wordEnd);
       at = wordEnd + 2;
     }
@@ -344,7 +348,7 @@ export class CommandParser {
 
   #forgetAhead(): void {
     this.ahead.reset(this.#chunk, true);
-    this.#repeatedCount = 0;
+    this.#aheadRead = 0;
   }
 
   #goOn(position: number): void {

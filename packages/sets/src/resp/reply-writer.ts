@@ -72,7 +72,7 @@ export class ReplyWriter {
     const { end } = turn;
     assert(end <= length, 'only what was written can be taken');
     this.#turn = new TurnReplies();
-    this.#nextSize = Math.min(BUFFER_BYTES_MAX, Math.max(BUFFER_BYTES_MIN, end));
+    this.#nextSize = Math.min(BUFFER_BYTES_MAX, Math.max(BUFFER_BYTES_MIN, end + HEADER_BYTES_MAX));
     this.#buffer = NO_BYTES;
     this.#taken += end;
     this.length = 0;
@@ -127,11 +127,11 @@ export class ReplyWriter {
   }
 
   nullBulk(): void {
-    this.#plain(this.#isThree ? '_\r\n' : '$-1\r\n');
+    this.#plain(this.#isThree() ? '_\r\n' : '$-1\r\n');
   }
 
   nullArray(): void {
-    this.#plain(this.#isThree ? '_\r\n' : '*-1\r\n');
+    this.#plain(this.#isThree() ? '_\r\n' : '*-1\r\n');
   }
 
   /** The next `length` replies are its items. */
@@ -141,18 +141,18 @@ export class ReplyWriter {
 
   /** An array in RESP2. */
   set(length: number): void {
-    this.#header(this.#isThree ? SET : ARRAY, length);
+    this.#header(this.#isThree() ? SET : ARRAY, length);
   }
 
   /** Twice as many replies follow; a flat array in RESP2. */
   map(length: number): void {
-    if (this.#isThree) this.#header(MAP, length);
+    if (this.#isThree()) this.#header(MAP, length);
     else this.#header(ARRAY, length * 2);
   }
 
   /** A bulk string in RESP2. */
   verbatim(text: string): void {
-    if (this.#isThree) this.#text(VERBATIM, 'txt:', text);
+    if (this.#isThree()) this.#text(VERBATIM, 'txt:', text);
     else this.bulkText(text);
   }
 
@@ -162,7 +162,7 @@ export class ReplyWriter {
     this.#copy(bytes, 0, bytes.length);
   }
 
-  get #isThree(): boolean {
+  #isThree(): boolean {
     return this.#client.protocol === 3;
   }
 

@@ -13,7 +13,7 @@ import { SharedTurn } from './session-limits.js';
 
 const SWEEP_MS = 1_000;
 
-export interface RespSessionsDeps extends Omit<SessionDeps, 'sharedTurn' | 'onGone'> {
+export interface RespSessionsDeps extends Omit<SessionDeps, 'sharedTurn'> {
   /** Open connections, by id: maintained here, and shown to commands as `facts.clients`. */
   readonly clients: Map<number, Client>;
 }
@@ -21,7 +21,7 @@ export interface RespSessionsDeps extends Omit<SessionDeps, 'sharedTurn' | 'onGo
 export class RespSessions {
   readonly #deps: RespSessionsDeps;
   readonly #heldBytesMax: number;
-  readonly #sharedTurn: SharedTurn;
+  readonly #sessionDeps: SessionDeps;
   readonly #sessions = new Map<number, Session>();
   /** Connections since the start, for INFO. */
   connectionsTotal = 0;
@@ -30,16 +30,14 @@ export class RespSessions {
   constructor(deps: RespSessionsDeps, { heldBytesMax = setsLimits.heldBytesMax.value } = {}) {
     this.#deps = deps;
     this.#heldBytesMax = heldBytesMax;
-    this.#sharedTurn = new SharedTurn(deps.clock);
+    this.#sessionDeps = { ...deps, sharedTurn: new SharedTurn(deps.clock) };
   }
 
   connect(peer: RespPeer): RespSession {
     this.connectionsTotal += 1;
     const id = this.connectionsTotal;
-    const session = new Session(
-      { ...this.#deps, sharedTurn: this.#sharedTurn, onGone: () => this.#forget(id) },
-      { id, peer },
-    );
+    const onGone = () => this.#forget(id);
+    const session = new Session(this.#sessionDeps, { id, peer, onGone });
     this.#sessions.set(id, session);
     this.#deps.clients.set(id, session.client);
     this.#deps.metrics.set('syncline_sets_connections', this.#sessions.size);

@@ -307,7 +307,7 @@ describe('S5 the end of a turn', () => {
     const { rig, client } = setUp();
     const pipeline = '*3\r\n$4\r\nECHO\r\n$1\r\na\r\n$1\r\nb\r\n'.repeat(40);
     client.send(pipeline);
-    expect(rig.fetched).toEqual([16, 16, 5]);
+    expect(rig.fetched).toEqual([16, 16, 8]);
   });
 
   test('long reads end when the client has ended its side, and not when the server drains', () => {

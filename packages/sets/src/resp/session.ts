@@ -42,7 +42,6 @@ export interface SessionDeps {
   readonly facts: ServerFacts;
   readonly dispatch: Dispatch;
   readonly sharedTurn: SharedTurn;
-  onGone(): void;
   /** A long command threw something other than a SynclineError: a bug, whether or not its client still waits. */
   onBug(thrown: unknown): void;
 }
@@ -50,12 +49,14 @@ export interface SessionDeps {
 export interface SessionOptions {
   readonly id: number;
   readonly peer: RespPeer;
+  onGone(): void;
 }
 
 export class Session implements RespSession, TurnMember {
   readonly client: Client<QueuedCommand>;
   readonly #deps: SessionDeps;
   readonly #peer: RespPeer;
+  readonly #onGone: () => void;
   readonly #parser = new CommandParser();
   readonly #writer: ReplyWriter;
   readonly #output: SessionOutput;
@@ -77,9 +78,11 @@ export class Session implements RespSession, TurnMember {
 
   #isJoined = false;
 
-  constructor(deps: SessionDeps, { id, peer }: SessionOptions) {
+  /** Sessions share one `deps`: with one per session the engine would look up each of its properties by name. */
+  constructor(deps: SessionDeps, { id, peer, onGone }: SessionOptions) {
     this.#deps = deps;
     this.#peer = peer;
+    this.#onGone = onGone;
     const nowMs = deps.clock.monotonicMs();
     this.#deadlines = new SessionDeadlines(nowMs);
     this.client = new Client(
@@ -109,7 +112,7 @@ export class Session implements RespSession, TurnMember {
     if (this.#parser.isChunkRead && this.#chunks.length === 0) this.#parser.feed(chunk, true);
     else this.#chunks.push(new Uint8Array(chunk));
     if (this.#pause === undefined) this.#work();
-    if (this.#isInputRead) return undefined;
+    if (this.#isInputRead()) return undefined;
     this.#parser.keepRest();
     this.#pushed ??= deferred();
     return this.#pushed.promise;
@@ -158,7 +161,7 @@ export class Session implements RespSession, TurnMember {
     this.#roomy?.reject(goneError());
     this.#roomy = undefined;
     this.#releasePush();
-    this.#deps.onGone();
+    this.#onGone();
   }
 
   turnEnded(error: SynclineError | undefined, number: number): void {
@@ -179,7 +182,7 @@ export class Session implements RespSession, TurnMember {
     if (!this.#output.refuse(error)) this.#cut('killed');
   }
 
-  get #isInputRead(): boolean {
+  #isInputRead(): boolean {
     return this.#isEnding || (this.#pause === undefined && this.#parser.isChunkRead);
   }
 
@@ -204,14 +207,17 @@ export class Session implements RespSession, TurnMember {
     const { dispatch, keyspace } = this.#deps;
     const parser = this.#parser;
     const writer = this.#writer;
+    const context = this.#context;
     const { client } = this;
     for (;;) {
       parser.isUnauthenticated = !client.isAuthenticated;
       const found = parser.next();
       if (found !== 'command') {
+        const chunk = this.#chunks.shift();
         if (found === 'failed') this.#failProtocol();
-        else if (this.#feedNext()) continue;
-        return undefined;
+        if (found === 'failed' || chunk === undefined) return undefined;
+        parser.feed(chunk);
+        continue;
       }
       this.#deadlines.commandBegins(nowMs);
       // Pipelines look up many members of one set.
@@ -219,7 +225,9 @@ export class Session implements RespSession, TurnMember {
         keyspace.fetch(parser.args, 1, parser.ahead);
       const mark = writer.mark(); // a command may end the turn, and then the replies before it have been sent
       client.hasUsedSets = false;
-      const answer = dispatch(this.#context);
+      // A subcommand may be the last of two words.
+      if (!parser.isRepeated || parser.args.length === 2) context.known = undefined;
+      const answer = dispatch(context);
       if (answer !== undefined) {
         this.#waitFor(answer, mark);
         return 'command';
@@ -239,13 +247,6 @@ export class Session implements RespSession, TurnMember {
   #pauseForOutput(): 'turn' | 'output' {
     this.#deps.turns.commitNow();
     return this.#output.unsentBytes > outputPauseBytes ? 'output' : 'turn';
-  }
-
-  #feedNext(): boolean {
-    const chunk = this.#chunks.shift();
-    if (chunk === undefined) return false;
-    this.#parser.feed(chunk);
-    return true;
   }
 
   /** The reply that was written since the mark is complete. */
@@ -298,7 +299,7 @@ export class Session implements RespSession, TurnMember {
 
   /** Everything was read: the caller of `push` may continue, and at the end of the input this is the end. */
   #settle(): void {
-    if (!this.#isInputRead) return;
+    if (!this.#isInputRead()) return;
     this.#releasePush();
     if (this.#isInputClosed) this.#isEnding = true;
     if (this.#isEnding && this.#pause !== 'command' && !this.#isJoined) this.#output.end();

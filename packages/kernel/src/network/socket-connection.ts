@@ -3,12 +3,14 @@
 // Reading runs a little ahead of the reader (`readAheadBytes`), and not further: it costs bounded
 // memory, and a connection that is not being read still notices that its peer is gone. After each `readAheadBytes` it
 // lets the others read for one turn of the event loop: libuv would read 2 MiB from one socket before the next.
-// Accepted TCP sockets read into one buffer (see `shareReads`); what its reader does not take immediately is
-// copied. The first write in a turn of the event loop is sent immediately: it is usually the only one, and
-// delaying it would cost more than it saves. Later ones are sent together, which saves a system call for each.
+// Accepted TCP sockets read into one buffer and are written without a stream (see `bypassStream`); what the reader does
+// not take immediately is copied. The first write in a turn of the event loop is sent immediately: it is usually the
+// only one, and delaying it would cost more than it saves. Later ones are sent together, which saves a system call for
+// each.
 //
 // K63  Not pulling stops the peer; at most about `readAheadBytes` are held for the reader.
 // K64  `closed` settles once, after every byte in order, and nothing here throws unhandled.
+import { writeSync } from 'node:fs';
 import { type Server, Socket } from 'node:net';
 import { assert } from '../assert.js';
 import { BoundedQueue } from '../bounded-queue.js';
@@ -18,14 +20,16 @@ import { DrainWaiters } from './drain-waiters.js';
 import type { Address, ChunkReader, CloseReason, Connection } from './network.js';
 import { connectionError } from './network-error.js';
 
+const NO_BYTES = new Uint8Array(0);
+
 export interface SocketConnectionDeps {
   /** What is read and written. */
   readonly socket: Socket;
   /** The TCP socket below a TLS stream, where a reset must go; otherwise the same one. */
   readonly transport: Socket;
   readonly peerUris: readonly string[];
-  /** Where the bytes of `socket` arrive, if not as its `data`. */
-  readonly reads?: SharedReads | undefined;
+  /** How the bytes of `socket` arrive and leave, if not through its stream. */
+  readonly direct?: DirectSocket | undefined;
 }
 
 export interface SocketConnectionOptions {
@@ -45,6 +49,7 @@ export class SocketConnection implements Connection {
 
   readonly #socket: Socket;
   readonly #transport: Socket;
+  readonly #direct: DirectSocket | undefined;
   readonly #options: SocketConnectionOptions;
   readonly #drainWaiters = new DrainWaiters();
   /** Bounded by pausing the socket. */
@@ -63,13 +68,14 @@ export class SocketConnection implements Connection {
     this.peerUris = deps.peerUris;
     this.#socket = socket;
     this.#transport = deps.transport;
+    this.#direct = deps.direct;
     this.#options = options;
     this.#bytesUntilYield = options.readAheadBytes;
     deps.transport.on('error', (error) => this.#fail(error));
     socket.on('error', (error) => this.#fail(error));
-    if (deps.reads === undefined)
+    if (deps.direct === undefined)
       socket.on('data', (chunk: Uint8Array) => this.#arrive(chunk, false));
-    else deps.reads.start((chunk) => this.#arrive(chunk, true));
+    else deps.direct.start((chunk) => this.#arrive(chunk, true));
     socket.on('end', () => this.#arrivals.close());
     this.closed = new Promise((resolve) => {
       socket.on('close', () => resolve(this.#finish()));
@@ -86,14 +92,18 @@ export class SocketConnection implements Connection {
 
   write(chunk: Uint8Array): boolean {
     if (this.#isGone() || this.#socket.writableEnded) return false;
-    if (this.#writesInFlight > 0 && !this.#isCorked) {
+    let rest = chunk;
+    if (this.#writesInFlight === 0) {
+      rest = this.#direct?.write(chunk) ?? chunk;
+    } else if (!this.#isCorked) {
       this.#isCorked = true;
       this.#socket.cork();
       process.nextTick(this.#uncork);
     }
     this.#writesInFlight += 1;
-    this.#socket.write(chunk, this.#sent);
-    return this.#isDrained();
+    if (rest.length > 0) this.#socket.write(rest, this.#sent);
+    else process.nextTick(this.#sentAll);
+    return rest.length === 0 || this.#isDrained();
   }
 
   drained(signal?: AbortSignal): Promise<void> {
@@ -164,6 +174,10 @@ export class SocketConnection implements Connection {
   readonly #uncork = (): void => {
     this.#isCorked = false;
     this.#socket.uncork();
+  };
+
+  readonly #sentAll = (): void => {
+    this.#writesInFlight -= 1;
   };
 
   readonly #sent = (error?: Error | null): void => {
@@ -319,13 +333,15 @@ function resetWhenDestroyed(transport: Socket): void {
 }
 
 interface AcceptedSocket {
-  _handle?: object | null;
+  _handle?: { readonly fd?: number } | null;
   _server?: Server | null;
 }
 
-/** The bytes of one socket, which are only valid during the call of `arrive`. */
-class SharedReads {
+/** A TCP socket without the cost of its stream. */
+class DirectSocket {
   readonly #socket: Socket;
+  /** Closed when the socket has no handle any more. */
+  readonly #fd: number;
   #arrive: ((chunk: Uint8Array) => void) | undefined;
 
   constructor(accepted: AcceptedSocket, server: Server, buffer: Uint8Array) {
@@ -336,6 +352,7 @@ class SharedReads {
     const onread = { buffer, callback };
     const options = { handle: accepted._handle, allowHalfOpen: true, pauseOnCreate: true, onread };
     this.#socket = new Socket(options);
+    this.#fd = accepted._handle?.fd ?? -1;
     accepted._handle = null;
     // The server counts its connections by it.
     (this.#socket as AcceptedSocket)._server = server;
@@ -346,29 +363,44 @@ class SharedReads {
     return this.#socket;
   }
 
+  /** A chunk is only valid during the call of `arrive`. */
   start(arrive: (chunk: Uint8Array) => void): void {
     this.#arrive = arrive;
     this.#socket.resume();
+  }
+
+  /**
+   * Returns what the system has not taken. Only while the stream holds nothing. If the system is full, or the
+   * connection broken, the stream is to wait for it or to report it.
+   */
+  write(chunk: Uint8Array): Uint8Array {
+    if (this.#fd < 0 || !(this.#socket as AcceptedSocket)._handle) return chunk;
+    try {
+      const sent = writeSync(this.#fd, chunk);
+      return sent === chunk.length ? NO_BYTES : chunk.subarray(sent);
+    } catch {
+      return chunk;
+    }
   }
 }
 
 /**
  * Lets an accepted socket read into a buffer that is shared with others. Node allocates 64 KiB for each read and
- * passes it through a stream, which costs a quarter of the time of a small request. `net.Socket` has the option
- * `onread` for the caller's own buffer, but `net.Server` does not pass it on. So the handle of the accepted socket is
- * moved to a new one with that option. The option `handle` and the two fields above are undocumented; where they are
- * missing, the socket is used as it is.
+ * passes it through a stream, which costs a quarter of the time of a small request; a stream for what is written costs
+ * half as much. `net.Socket` has the option `onread` for the caller's own buffer, but `net.Server` does not pass it
+ * on. So the handle of the accepted socket is moved to a new one with that option. The option `handle` and the fields
+ * above are undocumented; where they are missing, the socket is used as it is.
  */
-export function shareReads(
+export function bypassStream(
   accepted: Socket,
   server: Server,
   buffer: Uint8Array,
-): { readonly socket: Socket; readonly reads: SharedReads | undefined } {
+): { readonly socket: Socket; readonly direct: DirectSocket | undefined } {
   const inner = accepted as AcceptedSocket;
   if (!inner._handle || inner._server !== server) {
     accepted.resume();
-    return { socket: accepted, reads: undefined };
+    return { socket: accepted, direct: undefined };
   }
-  const reads = new SharedReads(inner, server, buffer);
-  return { socket: reads.socket, reads };
+  const direct = new DirectSocket(inner, server, buffer);
+  return { socket: direct.socket, direct };
 }

@@ -5,7 +5,7 @@ import { networkSuite } from '../conformance/network-suite.js';
 import { kernelLimits } from '../limits.js';
 import { createSystemClock } from '../system-clock.js';
 import type { Connection, Network } from './network.js';
-import { SocketConnection, shareReads } from './socket-connection.js';
+import { bypassStream, SocketConnection } from './socket-connection.js';
 import { socketOptions, startListening } from './tcp-listen.js';
 import { createTcpNetwork } from './tcp-network.js';
 import { type Refusal, tcpSettings } from './tcp-settings.js';
@@ -30,9 +30,9 @@ describe('the TCP network on a Node whose sockets do not have the fields that sh
   const listen: Network['listen'] = (address, accept) => {
     const server = createServer({ ...socketOptions(settings), pauseOnConnect: true });
     server.on('connection', (accepted) => {
-      const { socket, reads } = shareReads(accepted, unrelated, new Uint8Array(16));
-      expect([socket, reads]).toEqual([accepted, undefined]);
-      accept(new SocketConnection({ socket, transport: socket, peerUris: [], reads }, settings));
+      const { socket, direct } = bypassStream(accepted, unrelated, new Uint8Array(16));
+      expect([socket, direct]).toEqual([accepted, undefined]);
+      accept(new SocketConnection({ socket, transport: socket, peerUris: [], direct }, settings));
     });
     return startListening(server, address, settings);
   };

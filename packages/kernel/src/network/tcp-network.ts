@@ -2,7 +2,7 @@
 import { createServer, type Socket } from 'node:net';
 import { kernelLimits } from '../limits.js';
 import type { Connection, Network } from './network.js';
-import { SocketConnection, shareReads } from './socket-connection.js';
+import { bypassStream, SocketConnection } from './socket-connection.js';
 import { dialTcp } from './tcp-dial.js';
 import { socketOptions, startListening } from './tcp-listen.js';
 import { type TcpNetworkOptions, tcpSettings } from './tcp-settings.js';
@@ -16,8 +16,8 @@ export function createTcpNetwork(options: TcpNetworkOptions = {}): Network {
     listen(address, accept) {
       const server = createServer({ ...socketOptions(settings), pauseOnConnect: true });
       server.on('connection', (accepted) => {
-        const { socket, reads } = shareReads(accepted, server, buffer);
-        accept(new SocketConnection({ socket, transport: socket, peerUris: [], reads }, settings));
+        const { socket, direct } = bypassStream(accepted, server, buffer);
+        accept(new SocketConnection({ socket, transport: socket, peerUris: [], direct }, settings));
       });
       return startListening(server, address, settings);
     },

@@ -96,7 +96,7 @@ export class MemberTable {
    * Reads what `find` will read for at most AHEAD_MAX members with these upper hash words. A lookup waits for main
    * memory twice, for the slot and for the row; here the processor waits for all slots together, then for all rows.
    * It can wait for many at once only in a loop of a few instructions without unpredictable branches, so the places
-   * to read are collected first. The result is of no use.
+   * to read are collected first. A row may lie in two cache lines. The result is of no use.
    */
   fetch(highs: Int32Array, count: number): number {
     assert(count <= AHEAD_MAX, 'at most 16 members are fetched at once');
@@ -123,15 +123,15 @@ export class MemberTable {
       const end = FETCH_ENDS[index] as number;
       for (let pair = FETCH_PAIRS[index] as number; pair < end; pair += 2) {
         if (words[pair] !== highs[index]) continue;
-        const row = words[pair + 1] as number;
-        FETCH_ROWS[found] = row;
-        if (row !== 0) found += 1; // the hash is 0 in an empty slot too
+        FETCH_ROWS[found] = words[pair + 1] as number;
+        if (FETCH_ROWS[found] !== 0) found += 1; // an empty slot, and the hash is 0
         break;
       }
     }
     for (let index = 0; index < found; index += 1) {
       const row = FETCH_ROWS[index] as number;
-      read ^= readRow(pages[row >>> 16] as Int32Array, wordOf(row));
+      const words = pages[row >>> 16] as Int32Array;
+      read ^= (words[wordOf(row)] as number) ^ (words[wordOf(row) + ROW_HEADER_WORDS] as number);
     }
     return read;
   }
@@ -269,7 +269,8 @@ export class MemberTable {
     let read = 0;
     for (let pair = 1; pair <= slots; pair += 1) {
       const row = words[at + 2 * pair + 1] as number;
-      if (row !== 0) read ^= readRow(this.heap.words[row >>> 16] as Int32Array, wordOf(row));
+      if (row !== 0)
+        read ^= readWord(this.heap, row, 0) ^ readWord(this.heap, row, ROW_HEADER_WORDS);
     }
     return read;
   }
@@ -303,11 +304,6 @@ export class MemberTable {
     });
     return found;
   }
-}
-
-/** A row may lie in two cache lines. */
-function readRow(words: Int32Array, at: number): number {
-  return (words[at] as number) ^ (words[at + ROW_HEADER_WORDS] as number);
 }
 
 /** The rows of a segment from a hash word on, in the order of a scan. */

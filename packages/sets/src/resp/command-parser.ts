@@ -188,6 +188,7 @@ export class CommandParser {
       if (!isNumber || bytes > bytesMax || wordEnd > endMax) return; // an error, which is found when its turn comes
       if (!isLineEnd(chunk, at) || !isLineEnd(chunk, wordEnd)) return;
       if (this.#aheadRead === 0) {
+        ahead.startIn(args);
         ahead.push(args.start(args.length - 1), args.end(args.length - 1));
         this.#aheadRead = 1;
       }
@@ -347,7 +348,7 @@ export class CommandParser {
   }
 
   #forgetAhead(): void {
-    this.ahead.reset(this.#chunk, true);
+    this.ahead.length = 0;
     this.#aheadRead = 0;
   }
 

@@ -21,7 +21,8 @@ export interface SynclineServer extends SetsServer {
 }
 
 export async function startSyncline(): Promise<SynclineServer & AsyncDisposable> {
-  const cluster = await startCluster({ nodes: 1, readyTimeoutMs: 60_000 });
+  const env = { GLIBC_TUNABLES: 'glibc.malloc.hugetlb=1' }; // as in deploy/
+  const cluster = await startCluster({ nodes: 1, env, readyTimeoutMs: 60_000 });
   const node = cluster.node(1);
   return {
     port: node.address('resp').port,

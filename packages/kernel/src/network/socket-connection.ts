@@ -20,8 +20,6 @@ import { DrainWaiters } from './drain-waiters.js';
 import type { Address, ChunkReader, CloseReason, Connection } from './network.js';
 import { connectionError } from './network-error.js';
 
-const NO_BYTES = new Uint8Array(0);
-
 export interface SocketConnectionDeps {
   /** What is read and written. */
   readonly socket: Socket;
@@ -102,7 +100,7 @@ export class SocketConnection implements Connection {
     }
     this.#writesInFlight += 1;
     if (rest.length > 0) this.#socket.write(rest, this.#sent);
-    else process.nextTick(this.#sentAll);
+    else process.nextTick(this.#sent);
     return rest.length === 0 || this.#isDrained();
   }
 
@@ -174,10 +172,6 @@ export class SocketConnection implements Connection {
   readonly #uncork = (): void => {
     this.#isCorked = false;
     this.#socket.uncork();
-  };
-
-  readonly #sentAll = (): void => {
-    this.#writesInFlight -= 1;
   };
 
   readonly #sent = (error?: Error | null): void => {
@@ -376,8 +370,7 @@ class DirectSocket {
   write(chunk: Uint8Array): Uint8Array {
     if (this.#fd < 0 || !(this.#socket as AcceptedSocket)._handle) return chunk;
     try {
-      const sent = writeSync(this.#fd, chunk);
-      return sent === chunk.length ? NO_BYTES : chunk.subarray(sent);
+      return chunk.subarray(writeSync(this.#fd, chunk));
     } catch {
       return chunk;
     }

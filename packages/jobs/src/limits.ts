@@ -60,7 +60,11 @@ export const jobsLimits = defineLimits({
   leaseTtlMinMs: ms(1_000, 'The shortest lease.'),
   leaseTtlMaxMs: ms(3_600_000, 'The longest lease, other than one that never expires.'),
   openSnapshotsMax: entries(64, 'Open views of the storage. Further replays wait for one.'),
-  memoryRevisionsMax: entries(10_000, 'Changes of a job kept in memory for slow readers.'),
+  memoryRevisionsMax: entries(
+    50_000,
+    'Changes of a job kept in memory for slow readers: many that read them from disk would slow everyone down.',
+  ),
+  memoryStoreRevisionsMax: entries(10_000, 'Superseded changes of a job in the memory store.'),
   retentionRevisionsMax: entries(100_000, 'Superseded changes of a job that are kept on disk.'),
   retentionMs: ms(3_600_000, 'How long a superseded change is kept on disk.'),
   retentionBytesMax: bytes(64 * MIB, 'Superseded changes of a job that are kept on disk.'),

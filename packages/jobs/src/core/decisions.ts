@@ -197,8 +197,8 @@ function apply(rows: SetStateRows, write: CheckedWrite, nowMs: number): SetState
   // A writer with the current epoch is alive: it was only paused.
   const again = task?.state === 'lost' && transition(rows, { ...task, state: 'held' }, nowMs);
   const next = nextChange(again ? again.head : rows.head, nowMs);
-  const head = { ...next, statesCount: next.statesCount + (cell ? 0 : 1) };
-  const { revision, timestampMs } = head;
+  const { revision, timestampMs } = next;
+  const head = { revision, timestampMs, statesCount: next.statesCount + (cell ? 0 : 1) };
   const version = (cell?.version ?? 0) + 1;
   const { eventId, digest } = write;
   const latest: RecentWrite = { eventId, version, revision, timestampMs, digest };

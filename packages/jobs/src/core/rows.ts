@@ -77,9 +77,6 @@ export interface WrittenTags {
 /** J1: revisions rise by exactly one. J19: the timestamp never goes back, even if the clock does. */
 export function nextChange(head: HeadRow, nowMs: number): HeadRow {
   assert(head.revision < Number.MAX_SAFE_INTEGER, 'J1: revisions stay below 2^53');
-  return {
-    ...head,
-    revision: head.revision + 1,
-    timestampMs: Math.max(head.timestampMs, Math.floor(nowMs)),
-  };
+  const timestampMs = Math.max(head.timestampMs, Math.floor(nowMs));
+  return { revision: head.revision + 1, timestampMs, statesCount: head.statesCount };
 }

@@ -121,8 +121,7 @@ export function jobWrites(deps: JobWritesDeps): StoreWrites {
       const decided =
         renewed ??
         (await change(jobId, signal, (staged, nowMs) => {
-          const rows = staged && { ...staged.rows, task: staged.taskOf(taskId) };
-          return core.decideLease(rows, request, nowMs);
+          return core.decideLease(staged?.rowsWith(taskId), request, nowMs);
         }));
       const { lease } = decided;
       if (lease.state === 'held') leases.watch.extend(incarnation, taskId);
@@ -133,8 +132,7 @@ export function jobWrites(deps: JobWritesDeps): StoreWrites {
       const { jobId, taskId, tag } = write;
       const decide: DecideCall<EncodedResult> = (batch, staged) => {
         const cell = staged?.cellOf(taskId, tag);
-        const rows = staged && { ...staged.rows, task: staged.taskOf(taskId), cell };
-        const decision = core.decideSetState(rows, write, clock.nowMs());
+        const decision = core.decideSetState(staged?.rowsWith(taskId, cell), write, clock.nowMs());
         switch (decision.kind) {
           case 'duplicate':
             return { applied: true, duplicate: true, state: encodeState(decision.state) };

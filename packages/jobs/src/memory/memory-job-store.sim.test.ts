@@ -9,7 +9,7 @@ import type { JobEvent, JobStore, StateWrite } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
 import { createMemoryJobStore } from './memory-job-store.js';
 
-const RING_MAX = jobsLimits.memoryRevisionsMax.value;
+const RING_MAX = jobsLimits.memoryStoreRevisionsMax.value;
 
 function inWorld(body: (world: SimulatedBody) => Promise<void>): Promise<void> {
   return runInSimulation(1, body, { eventsMax: 1_000_000 });

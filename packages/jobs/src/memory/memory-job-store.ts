@@ -12,12 +12,16 @@ export type MemoryJobStoreDeps = EngineDeps;
 export function createMemoryJobStore(deps: Partial<MemoryJobStoreDeps> = {}): JobStore {
   const all = withSystemDeps(deps);
   const storage = createMemoryStorage(all);
-  const { compactionKeysMax, memoryRevisionsMax: retentionRevisionsMax } = limitValues;
+  const { compactionKeysMax, memoryStoreRevisionsMax: revisionsMax } = limitValues;
   const adapter = new EmbeddedAdapter({ ...all, storage }, compactionKeysMax, {
     ...ALL_CAPABILITIES,
     durability: 'none',
   });
-  const engine = new JobEngine(adapter, all, { retentionRevisionsMax, retentionMs: Infinity });
+  const engine = new JobEngine(adapter, all, {
+    retentionRevisionsMax: revisionsMax,
+    memoryRevisionsMax: revisionsMax,
+    retentionMs: Infinity,
+  });
   engine.start();
   return engine;
 }

@@ -5,13 +5,13 @@
 import { SynclineError } from '@syncline/kernel';
 import { checkKnownKeys, invalidArgument } from '@syncline/kernel/checks';
 import type { Pool } from 'pg';
-import { noSuchJob } from '../core/refusals.js';
+import { isContention, noSuchJob } from '../core/refusals.js';
 import type { JobFilter, StoredChange } from '../engine/changes.js';
 import { type EngineJobStore, type EngineOptions, openJobStore } from '../engine/job-engine.js';
 import * as port from '../engine/store-adapter.js';
 import { ALL_CAPABILITIES } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
-import { isOvertaken, PostgresPool, type PostgresSession } from './postgres-client.js';
+import { PostgresPool, type PostgresSession } from './postgres-client.js';
 import * as rows from './postgres-commit.js';
 import { migrate } from './postgres-schema.js';
 import { PostgresWatch } from './postgres-watch.js';
@@ -69,7 +69,7 @@ class PostgresAdapter implements port.StoreAdapter<number>, port.SharedStore<num
         for (const request of requests) await this.#commit(request, decide);
         return;
       } catch (thrown) {
-        if (!isOvertaken(thrown) || attempt >= jobsLimits.postgresAttemptsMax.value) throw thrown;
+        if (!isContention(thrown) || attempt >= jobsLimits.postgresAttemptsMax.value) throw thrown;
       }
     }
   }

@@ -137,11 +137,6 @@ function contain(client: pg.PoolClient): void {
   if (!client.listeners('error').includes(ignore)) client.on('error', ignore);
 }
 
-/** Another transaction came first: a retry will see what it wrote. */
-export function isOvertaken(thrown: unknown): boolean {
-  return thrown instanceof SynclineError && thrown.details['reason'] === 'contention';
-}
-
 export function overtaken(cause?: unknown): SynclineError {
   const message =
     'other writers of the job kept the PostgreSQL transaction from committing. Try again.';

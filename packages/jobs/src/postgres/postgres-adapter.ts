@@ -11,14 +11,10 @@ import { type EngineJobStore, type EngineOptions, openJobStore } from '../engine
 import * as port from '../engine/store-adapter.js';
 import { ALL_CAPABILITIES } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
-import { PostgresPool, type PostgresSession } from './postgres-client.js';
+import { type PostgresDeps, PostgresPool, type PostgresSession } from './postgres-client.js';
 import * as rows from './postgres-commit.js';
 import { migrate } from './postgres-schema.js';
 import { PostgresWatch } from './postgres-watch.js';
-
-interface PostgresAdapterDeps extends port.EngineDeps {
-  readonly pool: PostgresPool;
-}
 
 type Job = port.MirroredJob<number>;
 
@@ -30,11 +26,11 @@ const PAGE_ROWS = 250;
 class PostgresAdapter implements port.StoreAdapter<number>, port.SharedStore<number> {
   readonly capabilities = ALL_CAPABILITIES;
   readonly shared = this;
-  readonly #deps: PostgresAdapterDeps;
+  readonly #deps: PostgresDeps;
   readonly #schema: string;
   #watch: PostgresWatch | undefined;
 
-  constructor(deps: PostgresAdapterDeps, schema: string) {
+  constructor(deps: PostgresDeps, schema: string) {
     this.#deps = deps;
     this.#schema = schema;
   }

@@ -1,7 +1,12 @@
 // PostgreSQL connections, transactions and errors. A connection failure never ends the process.
 import { type ErrorCode, KeyedQueue, type Outcome, SynclineError } from '@syncline/kernel';
 import pg from 'pg';
+import type { EngineDeps } from '../engine/store-adapter.js';
 import { jobsLimits } from '../limits.js';
+
+export interface PostgresDeps extends EngineDeps {
+  readonly pool: PostgresPool;
+}
 
 const INT8 = 20;
 /** Versions and revisions stay below 2^53. */

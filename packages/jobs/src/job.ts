@@ -142,11 +142,7 @@ export function defaultState(jobId: string, taskId: number, tag: string): State 
 
 /** For lists of states whose size would be dominated by payloads. */
 export function withoutPayload<S extends object>(state: S): S {
-  const {
-    payload: _,
-    payloadJson: __,
-    ...rest
-  } = state as { readonly payload?: unknown; readonly payloadJson?: unknown };
+  const { payload: _, payloadJson: __, ...rest } = state as Record<string, unknown>;
   return rest as S;
 }
 

@@ -14,19 +14,13 @@ export interface ReconnectOptions {
   readonly maxMs?: number;
 }
 
-export const RECONNECT_DEFAULTS: Required<ReconnectOptions> = {
-  attempts: 5,
-  initialMs: 1_000,
-  maxMs: 60_000,
-};
-
 /** `attempt` counts from 0. */
 export function reconnectDelayMs(
   attempt: number,
-  { initialMs, maxMs }: Required<ReconnectOptions>,
+  reconnect: Required<ReconnectOptions>,
   random: Random,
 ): number {
-  return backoffMs(attempt, { initialMs, maxMs, jitter: 'half' }, random);
+  return backoffMs(attempt, { ...reconnect, jitter: 'half' }, random);
 }
 
 /** Thrown by a subscription when all attempts have failed. */
@@ -41,11 +35,10 @@ export function outOfReach(
 }
 
 const DAY_MS = 86_400_000;
-const { attempts, initialMs, maxMs } = RECONNECT_DEFAULTS;
 const checkOptions = members<Required<ReconnectOptions>>({
-  attempts: orDefault(integer('attempts', 1, 1_000_000), attempts),
-  initialMs: orDefault(integer('initialMs', 1, DAY_MS), initialMs),
-  maxMs: orDefault(integer('maxMs', 1, DAY_MS), maxMs),
+  attempts: orDefault(integer('attempts', 1, 1_000_000), 5),
+  initialMs: orDefault(integer('initialMs', 1, DAY_MS), 1_000),
+  maxMs: orDefault(integer('maxMs', 1, DAY_MS), 60_000),
 });
 
 /** Fills in the defaults, also for fields that are explicitly undefined. */

@@ -9,6 +9,11 @@ export function hasCode(thrown: unknown, code: SynclineError['code']): thrown is
   return thrown instanceof SynclineError && thrown.code === code;
 }
 
+/** Another transaction came first: a retry will read what that one wrote. */
+export function isContention(thrown: unknown): boolean {
+  return thrown instanceof SynclineError && thrown.details['reason'] === 'contention';
+}
+
 export function noSuchJob(jobId: string): SynclineError {
   const message = `there is no job "${jobId}": it was never created here, or was deleted`;
   return new SynclineError('not-found', message, { details: { jobId } });

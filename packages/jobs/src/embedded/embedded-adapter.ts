@@ -3,7 +3,7 @@
 // The log is the only copy of a state; a cell's row holds the revision of its latest record. See rows.ts for the
 // layout. Tag numbers must not be reused, so the first write of a tag is synced. So is the mark that there are buffered
 // writes, before the first of them is acknowledged.
-import { StorageBatch, SynclineError } from '@syncline/kernel';
+import { type Storage, StorageBatch, SynclineError } from '@syncline/kernel';
 import { encode } from '@syncline/kernel/wire';
 import { checkIncarnationOf, hasCode } from '../core/refusals.js';
 import { cellName } from '../engine/cell-counts.js';
@@ -12,7 +12,6 @@ import { type EngineJobStore, type EngineOptions, openJobStore } from '../engine
 import type * as port from '../engine/store-adapter.js';
 import { ALL_CAPABILITIES, type StoreCapabilities } from '../job-store.js';
 import { limitValues } from '../limits.js';
-import { createDeletions, type Deletions, type EmbeddedAdapterDeps } from './deletions.js';
 import { embeddedView } from './embedded-view.js';
 import * as load from './load-rows.js';
 import * as rows from './rows.js';
@@ -24,13 +23,13 @@ const JOB_ID_PART = /^[\x21-\x7e]*$/;
 
 export class EmbeddedAdapter implements port.StoreAdapter<load.EmbeddedHandle> {
   readonly capabilities: StoreCapabilities;
-  readonly #deps: EmbeddedAdapterDeps;
+  readonly #deps: EmbeddedJobStoreDeps;
   readonly #batch = new StorageBatch();
   readonly #deletions: Deletions;
   #row: rows.StoreRow = { nextJobNo: 1, generation: 0 };
   #hasBufferedMark = false;
 
-  constructor(deps: EmbeddedAdapterDeps, keysMax: number, capabilities = ALL_CAPABILITIES) {
+  constructor(deps: EmbeddedJobStoreDeps, keysMax: number, capabilities = ALL_CAPABILITIES) {
     this.#deps = deps;
     this.capabilities = capabilities;
     this.#deletions = createDeletions(deps, keysMax);
@@ -243,7 +242,11 @@ function missing(key: Uint8Array): never {
   throw rows.corruptRow(key);
 }
 
-export type EmbeddedJobStoreDeps = port.EngineDeps & EmbeddedAdapterDeps;
+export interface EmbeddedJobStoreDeps extends port.EngineDeps {
+  /** The job store has exclusive use of it while open, and does not close it. */
+  readonly storage: Storage;
+}
+
 export type EmbeddedJobStoreOptions = EngineOptions;
 
 /** Opens a job store in the given Storage. The caller owns the storage: close the job store first, then the storage. */
@@ -253,4 +256,73 @@ export async function openEmbeddedJobStore(
 ): Promise<EngineJobStore> {
   const keysMax = options.compactionKeysMax ?? limitValues.compactionKeysMax;
   return openJobStore(new EmbeddedAdapter(deps, keysMax), deps, options);
+}
+
+// Removes the rows of deleted jobs, a few keys at a time so that the size of a commit does not depend on the job.
+//
+// A deleted job has an `x` row with its number. That row is removed last, so a removal interrupted by a crash restarts
+// at the next start. Every step is synced: the `x` row must not disappear before the rows it stands for. Damaged rows
+// are removed too: their keys are enough.
+
+const { log, cell, task, tag, head } = rows.KeyKind;
+const KINDS = [log, cell, task, tag, head];
+/** Delay before retrying after a failure, for example when the disk is full. */
+const RETRY_MS = 1_000;
+
+type Deletions = ReturnType<typeof createDeletions>;
+
+function createDeletions({ storage, clock, logger }: EmbeddedJobStoreDeps, keysMax: number) {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  /** Job numbers of deletions that are committed but not yet carried out. */
+  const jobNos: number[] = [];
+  let running: Promise<void> | undefined;
+
+  async function run(): Promise<void> {
+    while (jobNos.length > 0 && !signal.aborted) {
+      const [jobNo = 0] = jobNos;
+      try {
+        await removeJob(jobNo);
+        jobNos.shift();
+      } catch (thrown) {
+        jobNos.push(...jobNos.splice(0, 1)); // try the others first: only this job may be affected
+        const { code } = SynclineError.from(thrown, 'storage-failed');
+        if (code === 'closed' || code === 'storage-failed') break; // resumed at the next start
+        logger.warn('🟡 a deleted job still has rows', { error: code });
+        await clock.sleep(RETRY_MS, signal).catch(() => {}); // stopped: the loop ends
+      }
+    }
+    running = undefined;
+  }
+
+  async function removeJob(jobNo: number): Promise<void> {
+    const batch = new StorageBatch();
+    for (const kind of KINDS) {
+      await storage.whenReadable();
+      for await (const page of load.readBatches(storage, rows.jobRange(kind, jobNo))) {
+        for (const { key } of page) {
+          if (batch.delete(key).length < keysMax) continue;
+          if (signal.aborted) return;
+          await storage.write(batch, { durability: 'synced' });
+          batch.clear();
+        }
+      }
+    }
+    await storage.write(batch.delete(rows.deletedKey(jobNo)), { durability: 'synced' });
+  }
+
+  return {
+    pendingCount: () => jobNos.length,
+
+    /** Call it once the job's `x` row is stored. */
+    add(jobNo: number): void {
+      jobNos.push(jobNo);
+      if (!signal.aborted) running ??= run();
+    },
+
+    async stop(): Promise<void> {
+      stopping.abort();
+      await running;
+    },
+  };
 }

@@ -131,10 +131,13 @@ export async function readStart(storage: Storage): Promise<EmbeddedStart> {
   const deletedJobNos: number[] = [];
   await readKeys(storage, rows.KeyKind.deleted, (jobNo) => deletedJobNos.push(jobNo));
   let logRecords = 0;
-  for (const jobNo of jobs.keys()) {
-    const head = readHead(storage, jobNo);
-    if (head !== 'damaged') logRecords += head?.logRecords ?? 0;
-  }
+  await readRows(storage, rows.kindRange(rows.KeyKind.head), {
+    row: (key, value) => {
+      const head = rows.decodeRow(rows.headRow, key, value);
+      if (jobs.has(rows.jobNoOfKey(key))) logRecords += head.logRecords;
+    },
+    damaged: () => {}, // reported when the job is read
+  });
   const heldLeases = await readHeldLeases(storage, jobs);
   return { row, hasBufferedMark, jobsCount: jobs.size, logRecords, heldLeases, deletedJobNos };
 }
@@ -169,17 +172,6 @@ async function readHeldLeases(storage: Storage, jobs: KnownJobs) {
   return leases;
 }
 
-/** The head is removed last: without one, the job is gone. */
-function readHead(storage: Storage, jobNo: number): port.JobHead | 'damaged' | undefined {
-  if (jobNo < 0) return 'damaged';
-  try {
-    return rows.readRow(storage, rows.headRow, rows.headKey(jobNo));
-  } catch (thrown) {
-    if (hasCode(thrown, 'corrupt')) return 'damaged';
-    throw thrown;
-  }
-}
-
 /**
  * Repairs what lost buffered writes can leave behind:
  *
@@ -204,8 +196,9 @@ async function repair(storage: Storage, row: rows.StoreRow, jobs: KnownJobs): Pr
     const head = { ...job.head, logRecords, compactedTo: 0, counts: countRows(job).counts };
     batch.put(rows.headKey(jobNo), encode(rows.headRow, head));
   }
-  for (const jobNo of records.keys())
-    if (!readHead(storage, jobNo)) batch.put(rows.deletedKey(jobNo), Uint8Array.of());
+  // The head is removed last: without one, the job is gone.
+  await readKeys(storage, rows.KeyKind.head, (jobNo) => records.delete(jobNo));
+  for (const jobNo of records.keys()) batch.put(rows.deletedKey(jobNo), Uint8Array.of());
   batch.put(rows.storeKey, encode(rows.storeRow, row));
   await storage.write(batch, { durability: 'synced' });
 }
@@ -213,7 +206,7 @@ async function repair(storage: Storage, row: rows.StoreRow, jobs: KnownJobs): Pr
 /** Calls back for each row of a kind, damaged or not. */
 async function readKeys(
   storage: Storage,
-  kind: typeof rows.KeyKind.log | typeof rows.KeyKind.deleted,
+  kind: rows.JobKeyKind,
   onRow: (jobNo: number) => void,
 ): Promise<void> {
   const row = (key: Uint8Array) => onRow(rows.jobNoOfKey(key));

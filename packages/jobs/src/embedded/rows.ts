@@ -22,7 +22,7 @@ export const KeyKind = {
   buffered: 0x75, // u
 } as const;
 
-type JobKeyKind = (typeof KeyKind)['head' | 'tag' | 'cell' | 'task' | 'log' | 'deleted'];
+export type JobKeyKind = (typeof KeyKind)['head' | 'tag' | 'cell' | 'task' | 'log' | 'deleted'];
 
 export interface KeyRange {
   readonly from: Uint8Array;

@@ -8,7 +8,6 @@ import type { MeantJob } from '../core/decisions.js';
 import type { JobInfo, JobList, JobPatch, JobSpec, LeaseRequest, TaskLease } from '../job.js';
 import { mapProgress, type Progress, type Scope, type State } from '../job.js';
 import type {
-  CallOptions,
   CreatedJob,
   JobStore,
   JobSubscription,
@@ -65,12 +64,12 @@ export abstract class CheckedJobStore implements JobStore {
   protected abstract readonly reads: StoreReads;
   protected abstract readonly writes: StoreWrites;
   readonly observer: JobsMetrics;
-  readonly #timing: TimedWriteDeps;
+  protected readonly timing: TimedWriteDeps;
   #closing: Promise<void> | undefined;
 
   constructor(deps: TimedWriteDeps) {
     this.observer = deps.metrics;
-    this.#timing = deps;
+    this.timing = deps;
   }
 
   abstract subscribe(jobId: string, options: StoreSubscribeOptions): JobSubscription;
@@ -78,42 +77,42 @@ export abstract class CheckedJobStore implements JobStore {
   protected abstract end(): Promise<void>;
 
   createJob: JobStore['createJob'] = async (spec, call) =>
-    this.writes.createJob(input.checkJobSpec(spec), this.#begin(call));
+    this.writes.createJob(input.checkJobSpec(spec), this.begin(call?.signal));
 
   getJob: JobStore['getJob'] = async (jobId, call) =>
-    this.reads.getJob(checkJobId(jobId), this.#begin(call));
+    this.reads.getJob(checkJobId(jobId), this.begin(call?.signal));
 
   listJobs: JobStore['listJobs'] = async (query, call) =>
-    this.reads.listJobs(input.checkJobQuery(query), this.#begin(call));
+    this.reads.listJobs(input.checkJobQuery(query), this.begin(call?.signal));
 
   updateJob: JobStore['updateJob'] = async (jobId, patch, call = {}) => {
     const meant = { jobId: checkJobId(jobId), incarnation: call.incarnation };
-    return this.writes.updateJob(meant, input.checkJobPatch(patch), this.#begin(call));
+    return this.writes.updateJob(meant, input.checkJobPatch(patch), this.begin(call.signal));
   };
 
   markJobDeleted: JobStore['markJobDeleted'] = async (jobId, call = {}) => {
     const meant = { jobId: checkJobId(jobId), incarnation: call.incarnation };
-    return this.writes.markJobDeleted(meant, this.#begin(call));
+    return this.writes.markJobDeleted(meant, this.begin(call?.signal));
   };
 
   deleteJob: JobStore['deleteJob'] = async (jobId, call = {}) => {
     const { incarnation, ifRevision } = call;
     const meant = { jobId: checkJobId(jobId), incarnation, ifRevision };
-    return this.writes.deleteJob(meant, this.#begin(call));
+    return this.writes.deleteJob(meant, this.begin(call?.signal));
   };
 
   lease: JobStore['lease'] = async (request, call) =>
-    this.writes.lease(input.checkLeaseRequest(request), this.#begin(call));
+    this.writes.lease(input.checkLeaseRequest(request), this.begin(call?.signal));
 
   setState: JobStore['setState'] = async (write, call) => {
     const run: () => ReturnType<JobStore['setState']> = async () => {
       const checked = checkStateWrite(write);
-      const answer = await this.writes.setState(checked, this.#begin(call));
+      const answer = await this.writes.setState(checked, this.begin(call?.signal));
       const state = this.decode(answer.state, checked.jobId);
       if (!answer.applied) return { applied: false, reason: 'version', current: state };
       return { applied: true, duplicate: answer.duplicate, state };
     };
-    return call?.observer === this.observer ? run() : this.timed(run);
+    return call?.observer === this.observer ? run() : timedWrite(this.timing, run);
   };
 
   listStates: JobStore['listStates'] = async (jobId, scope, page, call) => {
@@ -122,7 +121,7 @@ export abstract class CheckedJobStore implements JobStore {
   };
 
   getState: JobStore['getState'] = async (jobId, taskId, tag, call) => {
-    const signal = this.#begin(call);
+    const signal = this.begin(call?.signal);
     const cell = { taskId: checkTaskId(taskId), tag: checkTag(tag) };
     const bytes = await this.reads.getState(checkJobId(jobId), cell, signal);
     return bytes && this.decode(bytes, jobId);
@@ -166,23 +165,15 @@ export abstract class CheckedJobStore implements JobStore {
     return this.#closing !== undefined;
   }
 
-  /** Throws `closed` or `aborted`. */
-  protected begin(signal: Signal): void {
+  /** Returns the signal. Throws `closed` or `aborted`. */
+  protected begin(signal: Signal): Signal {
     if (this.#closing) throw new SynclineError('closed', 'the job store is closed');
     if (signal?.aborted) throw abortedError('the call to the job store', signal);
-  }
-
-  protected timed<T>(run: () => T | Promise<T>): Promise<T> {
-    return timedWrite(this.#timing, run);
+    return signal;
   }
 
   protected decode(bytes: Uint8Array, jobId: string): State {
     return decodeState(bytes, jobId);
-  }
-
-  #begin(call: CallOptions | undefined): Signal {
-    this.begin(call?.signal);
-    return call?.signal;
   }
 }
 
@@ -196,7 +187,7 @@ export abstract class LocalJobStore extends CheckedJobStore {
   ): Promise<OpenedSubscription>;
 
   async setEncoded(write: CheckedWrite): Promise<EncodedResult> {
-    return this.timed(() => {
+    return timedWrite(this.timing, () => {
       this.begin(undefined);
       return this.writes.setState(write, undefined);
     });

@@ -32,7 +32,8 @@ export interface CommitOptions {
   /** Approximate size in the queue and in a commit. */
   readonly bytes?: number;
   readonly cell?: WantedCell;
-  readonly overdue?: readonly number[];
+  /** The task whose lease may be declared lost. */
+  readonly overdue?: number;
   readonly signal?: AbortSignal | undefined;
   /** The store's own work. There is little of it, so it is not subject to the queue limits. */
   readonly isOwn?: boolean;

@@ -88,7 +88,7 @@ export class JobEngine extends LocalJobStore implements AdapterHost {
     this.#compaction = createCompaction(parts, this.#limits.compactionKeysMax);
     const begin = (signal: AbortSignal | undefined) => this.begin(signal);
     this.reads = new JobReads({ ...parts, begin }, this.#limits.openSnapshotsMax);
-    this.writes = jobWrites({ ...parts, leases: this.#leases });
+    this.writes = jobWrites(parts, this.#leases);
   }
 
   /** Call it before anything else. Without an argument, the store is empty. */

@@ -8,12 +8,12 @@ import { type CheckedJobQuery, checkScope, isSummaryWanted } from '../checks/inp
 import { checkTaskId } from '../checks/values.js';
 import { hasCode, noSuchJob } from '../core/refusals.js';
 import { jobInfoOf, leaseOf } from '../core/rows.js';
-import type { JobInfo, JobList, JobSummary, Scope, TaskLease } from '../job.js';
+import type { JobInfo, JobList, JobSummary, Scope } from '../job.js';
 import { defaultState } from '../job.js';
 import type { PageBounds } from '../job-store.js';
 import { limitValues } from '../limits.js';
 import type { StoredState } from '../wire/messages.js';
-import { type Cell, type CellsSummary, cellName, progressOf } from './cell-counts.js';
+import { type Cell, cellName, progressOf } from './cell-counts.js';
 import { decodeStoredState, type JobFilter } from './changes.js';
 import type { EncodedPage, JobProgress, StoreReads } from './checked-job-store.js';
 import type { EngineParts } from './commits.js';
@@ -65,16 +65,8 @@ export class JobReads implements StoreReads {
     return this.ofJob(jobId, signal, async (job) => {
       const scope = checkScope(asked, job.row.numTasks);
       job.checkCells(scope);
-      const { summary, info, lost, states } = await this.#withStates(job, () => {
-        const found = job.cells.summary(scope);
-        const cells = namedCells(job, [found, ...found.tags]);
-        return { cells, summary: found, info: jobInfoOf(job.row, job.head), lost: lostOf(job) };
-      });
-      const stateOf = ({ taskId, tag }: Cell): StoredState => {
-        const bytes = states.get(cellName(taskId, tag));
-        return bytes ? decodeStoredState(bytes, jobId) : defaultState(jobId, taskId, tag);
-      };
-      return { job: info, progress: progressOf(info.revision, summary, stateOf), lost };
+      const { read, states } = await this.#withStates(job, () => progressOfJob(job, scope));
+      return read(({ taskId, tag }) => states.get(cellName(taskId, tag)));
     });
   }
 
@@ -294,22 +286,33 @@ export async function jobListOf(
   return result(false);
 }
 
-/** The written cells among the lowest and worst of the summaries, without duplicates. */
-function namedCells(job: JobMirror, summaries: readonly CellsSummary[]): readonly CellRef[] {
-  const cells = new Map<string, CellRef>();
-  for (const { taskId, tag } of summaries.flatMap(({ lowest, worst }) => [lowest, worst])) {
-    const revision = job.cells.revisionOf(taskId, tag);
-    if (revision > 0) cells.set(cellName(taskId, tag), { taskId, tag, revision });
-  }
-  return [...cells.values()];
-}
-
-export function lostOf(job: Pick<JobMirror, 'cells' | 'tasks'>): readonly TaskLease[] {
-  return [...job.cells.lostTasks]
+/** The progress of a scope at the current revision. `read` completes it with the State messages of `cells`. */
+export function progressOfJob(job: JobMirror, scope: Scope) {
+  const { jobId } = job.row;
+  const info = jobInfoOf(job.row, job.head);
+  const summary = job.cells.summary(scope);
+  const lost = [...job.cells.lostTasks]
     .sort((a, b) => a - b)
     .slice(0, limitValues.lostListMax)
     .flatMap((taskId) => job.tasks.get(taskId) ?? [])
     .map((task) => leaseOf(task, 0));
+  /** The written ones among the lowest and worst, without duplicates. */
+  const cells = new Map<string, CellRef>();
+  for (const { taskId, tag } of [summary, ...summary.tags].flatMap((row) => [
+    row.lowest,
+    row.worst,
+  ])) {
+    const revision = job.cells.revisionOf(taskId, tag);
+    if (revision > 0) cells.set(cellName(taskId, tag), { taskId, tag, revision });
+  }
+  const read = (bytesOf: (cell: Cell) => Uint8Array | undefined): JobProgress => {
+    const stateOf = (cell: Cell): StoredState => {
+      const bytes = bytesOf(cell);
+      return bytes ? decodeStoredState(bytes, jobId) : defaultState(jobId, cell.taskId, cell.tag);
+    };
+    return { job: info, progress: progressOf(info.revision, summary, stateOf), lost };
+  };
+  return { cells: [...cells.values()], read };
 }
 
 export function summaryOf({ row, head }: Pick<JobMirror, 'row' | 'head'>): JobSummary {

@@ -13,18 +13,14 @@ import type { CommitOptions, DecideCall, EngineParts } from './commits.js';
 import type { Leases } from './leases.js';
 import type { StagedJob } from './staged-job.js';
 
-export interface JobWritesDeps extends EngineParts {
-  readonly leases: Leases;
-}
-
 type Decision =
   | Readonly<{ kind: 'unchanged' }>
   | (Applied & { readonly job?: JobRow; readonly task?: TaskRow });
 
 const INCARNATION_BYTES = 8;
 
-export function jobWrites(deps: JobWritesDeps): StoreWrites {
-  const { adapter, clock, commits, jobs, leases, metrics, random } = deps;
+export function jobWrites(parts: EngineParts, leases: Leases): StoreWrites {
+  const { adapter, clock, commits, jobs, metrics, random } = parts;
 
   const commit = <T>(jobId: string, decide: DecideCall<T>, options: CommitOptions): Promise<T> =>
     countFenced(metrics, commits.run(jobId, decide, options));

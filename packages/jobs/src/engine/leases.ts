@@ -9,8 +9,6 @@ import type { EngineParts } from './commits.js';
 import type { CommitBatch, StagedJob } from './staged-job.js';
 import type { LeaseRef, StoreStart } from './store-adapter.js';
 
-/** Approximate size that a lost lease adds to a commit. */
-const LEASE_BYTES = 512;
 /** How often a shared store is polled for overdue leases. */
 const POLL_MS = 300;
 
@@ -58,12 +56,14 @@ export function createLeases({ adapter, clock, commits, jobs, logger, metrics }:
       const stored: Promise<void>[] = [];
       const failures: unknown[] = [];
       const failed = (thrown: unknown) => void failures.push(thrown);
-      for (const [jobId, leases] of take()) {
+      for (const [name, lease] of [...waiting].slice(0, limitValues.commitWritesMax)) {
+        const { jobId } = lease;
+        waiting.delete(name);
         if (jobs.isOverfull) await Promise.all(stored); // lets go of the earlier jobs
         jobs.hold(jobId);
         await jobs.load(jobId).catch(() => {}); // one by one; `declare` reports a job that cannot be read
         const release = () => jobs.release(jobId);
-        stored.push(declare(jobId, leases).catch(failed).finally(release));
+        stored.push(declare(lease).catch(failed).finally(release));
       }
       await Promise.all(stored);
       if (failures.length > 0) warn(failures[0]);
@@ -72,60 +72,36 @@ export function createLeases({ adapter, clock, commits, jobs, logger, metrics }:
     running = undefined;
   }
 
-  function take(): ReadonlyMap<string, readonly LeaseRef[]> {
-    const byJob = new Map<string, LeaseRef[]>();
-    for (const [name, lease] of [...waiting].slice(0, limitValues.commitWritesMax)) {
-      waiting.delete(name);
-      const leases = byJob.get(lease.jobId) ?? [];
-      byJob.set(lease.jobId, leases);
-      leases.push(lease);
-    }
-    return byJob;
-  }
-
-  async function declare(jobId: string, leases: readonly LeaseRef[]): Promise<void> {
-    const overdue = leases.map(({ taskId }) => taskId);
-    const options = { overdue, bytes: leases.length * LEASE_BYTES, isOwn: true };
+  async function declare(lease: LeaseRef): Promise<void> {
+    const { jobId, taskId, epoch } = lease;
     const decide = (batch: CommitBatch, staged: StagedJob | undefined) =>
-      declareLost(batch, staged, leases);
+      declareLost(batch, staged, lease);
     try {
-      for (const { lease, revision } of await commits.run(jobId, decide, options)) {
-        const { taskId, epoch } = lease;
-        logger.warn('🟡 a task lost its lease', { jobId, taskId, epoch, revision });
-        metrics.add('syncline_jobs_leases_lost_total');
-      }
+      const lost = await commits.run(jobId, decide, { overdue: taskId, isOwn: true });
+      if (!lost) return;
+      const { revision } = lost;
+      logger.warn('🟡 a task lost its lease', { jobId, taskId, epoch, revision });
+      metrics.add('syncline_jobs_leases_lost_total');
     } finally {
-      for (const lease of leases) inFlight.delete(nameOf(lease));
+      inFlight.delete(nameOf(lease));
     }
   }
 
-  /** Skips leases that have been renewed since, have no work left, or have damaged rows. */
-  function declareLost(
-    batch: CommitBatch,
-    staged: StagedJob | undefined,
-    leases: readonly LeaseRef[],
-  ) {
-    const lost: { readonly lease: LeaseRef; readonly revision: number }[] = [];
-    for (const lease of leases) {
-      const { incarnation, taskId, epoch } = lease;
-      const isOverdue = shared
-        ? batch.rows.isOverdue?.(taskId)
-        : watch.isOverdue(incarnation, taskId);
-      if (!isOverdue || staged?.row.incarnation !== incarnation) continue;
-      if (staged.writers.has(taskId) || !staged.job.cells.hasUnfinished(taskId)) continue;
-      try {
-        const rows = { ...staged.rows, task: staged.taskOf(taskId) };
-        const decision = decideLost(rows, epoch, clock.nowMs());
-        if (!decision) continue;
-        staged.stage(decision);
-        batch.requireSynced();
-        lost.push({ lease, revision: decision.lease.revision });
-        inFlight.add(nameOf(lease));
-      } catch (thrown) {
-        warn(thrown);
-      }
-    }
-    return lost;
+  /** Undefined if the lease has been renewed since, or its task has no work left. Throws `corrupt`. */
+  function declareLost(batch: CommitBatch, staged: StagedJob | undefined, lease: LeaseRef) {
+    const { incarnation, taskId, epoch } = lease;
+    const isOverdue = shared
+      ? batch.rows.isOverdue?.(taskId)
+      : watch.isOverdue(incarnation, taskId);
+    if (!isOverdue || staged?.row.incarnation !== incarnation) return undefined;
+    if (staged.writers.has(taskId) || !staged.job.cells.hasUnfinished(taskId)) return undefined;
+    const rows = { ...staged.rows, task: staged.taskOf(taskId) };
+    const decision = decideLost(rows, epoch, clock.nowMs());
+    if (!decision) return undefined;
+    staged.stage(decision);
+    batch.requireSynced();
+    inFlight.add(nameOf(lease));
+    return decision.lease;
   }
 
   function warn(thrown: unknown): void {

@@ -7,8 +7,9 @@ import {
   silentLogger,
 } from '@syncline/kernel';
 import { expect, test } from 'vitest';
+import { isContention } from '../core/refusals.js';
 import { jobsLimits } from '../limits.js';
-import { FirestoreCalls, firestoreError, isContention } from './firestore-calls.js';
+import { FirestoreCalls, firestoreError } from './firestore-calls.js';
 import { checkFirestoreOptions } from './firestore-job-store.js';
 
 const thrown = (code: number, message = 'story') => Object.assign(new Error(message), { code });

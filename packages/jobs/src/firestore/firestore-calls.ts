@@ -7,6 +7,7 @@ import { setMaxListeners } from 'node:events';
 import type { Firestore, Transaction } from '@google-cloud/firestore';
 import { abortedError, backoffMs, type Outcome, SynclineError } from '@syncline/kernel';
 import { type Checked, integer, optional, orDefault } from '@syncline/kernel/checks';
+import { isContention } from '../core/refusals.js';
 import type { EngineDeps } from '../engine/store-adapter.js';
 import { jobsLimits } from '../limits.js';
 import { checkReconnect, type ReconnectOptions } from '../reconnect.js';
@@ -251,11 +252,6 @@ export function firestoreError(what: string, thrown: unknown, outcome: Outcome):
     return unavailable('firestore', `: Firestore is unreachable: ${detail}`);
   const message = `${what}: a Firestore quota is exhausted: ${detail}`;
   return new SynclineError('overloaded', message, { outcome, cause: thrown });
-}
-
-/** Another commit came first: a retry will read what that one wrote. */
-export function isContention(thrown: unknown): boolean {
-  return thrown instanceof SynclineError && thrown.details['reason'] === 'contention';
 }
 
 function credentialsRefused(message: string, cause: unknown): SynclineError {

@@ -14,7 +14,13 @@ import { type JobRow, jobInfoOf } from '../core/rows.js';
 import { encodeState } from '../engine/changes.js';
 import { LocalJobStore, type StoreReads } from '../engine/checked-job-store.js';
 import { SubscriberQuota } from '../engine/job-feed.js';
-import { jobListOf, type ListedSummary, readPage, summaryOf } from '../engine/job-reads.js';
+import {
+  jobListOf,
+  type ListedSummary,
+  progressOfJob,
+  readPage,
+  summaryOf,
+} from '../engine/job-reads.js';
 import { type EngineDeps, withSystemDeps } from '../engine/store-adapter.js';
 import type { JobSummary } from '../job.js';
 import { ALL_CAPABILITIES, type JobStore, type StoreSubscribeOptions } from '../job-store.js';
@@ -74,7 +80,7 @@ class FirestoreJobStore extends LocalJobStore {
 
     getState: async (jobId, { taskId, tag }, signal) => {
       const picture = this.#current(jobId);
-      if (picture) return picture.state(checkTaskId(taskId, picture.row.numTasks), tag);
+      if (picture) return picture.state({ taskId: checkTaskId(taskId, picture.row.numTasks), tag });
       const documents = this.#documents(jobId);
       const read = () => this.#deps.firestore.getAll(documents.job, documents.state(taskId, tag));
       const [job, cell] = await this.#calls.read(readingOf(jobId), read, { signal });
@@ -95,7 +101,8 @@ class FirestoreJobStore extends LocalJobStore {
 
     progress: async (jobId, scope, signal) => {
       const { picture } = await this.#read(jobId, signal);
-      return picture.progress(checkScope(scope, picture.row.numTasks));
+      const { read } = progressOfJob(picture, checkScope(scope, picture.row.numTasks));
+      return read((cell) => picture.state(cell));
     },
 
     listJobs: (query) => jobListOf(query, this.#listedAfter(query)),

@@ -2,14 +2,12 @@
 // everything committed up to its time. Two documents may be committed in the same microsecond: they are ordered by id,
 // and the second one counts as one microsecond later, so that revisions rise strictly.
 import type { DocumentSnapshot } from '@google-cloud/firestore';
-import { type JobRow, jobInfoOf } from '../core/rows.js';
-import { type Cell, CellCounts, progressOf } from '../engine/cell-counts.js';
+import type { JobRow } from '../core/rows.js';
+import { CellCounts } from '../engine/cell-counts.js';
 import * as changes from '../engine/changes.js';
-import type { JobProgress } from '../engine/checked-job-store.js';
 import type { JobFeedView } from '../engine/job-feed.js';
 import { JobMirror } from '../engine/job-mirror.js';
-import { lostOf } from '../engine/job-reads.js';
-import { defaultState, type Scope } from '../job.js';
+import type { Scope } from '../job.js';
 import { jobsLimits } from '../limits.js';
 import { commitOf, JOB_COPY, mustRenew, readChange, readJob, stateId } from './job-documents.js';
 
@@ -92,20 +90,8 @@ export class JobPicture extends JobMirror {
   }
 
   /** The State message of a cell; undefined if it was never written. */
-  state(taskId: number, tag: string): Uint8Array | undefined {
+  state({ taskId, tag }: Required<Scope>): Uint8Array | undefined {
     return this.#latest.get(stateId(taskId, tag))?.change.bytes;
-  }
-
-  progress(scope: Scope): JobProgress {
-    const { head, row } = this;
-    const { jobId } = row;
-    const stateOf = ({ taskId, tag }: Cell) => {
-      const bytes = this.state(taskId, tag);
-      return bytes ? changes.decodeStoredState(bytes, jobId) : defaultState(jobId, taskId, tag);
-    };
-    const summary = this.cells.summary(scope);
-    const progress = progressOf(head.revision, summary, stateOf);
-    return { job: jobInfoOf(row, head), progress, lost: lostOf(this) };
   }
 
   view(filter: changes.JobFilter): JobFeedView {

@@ -13,10 +13,8 @@ test('a server may send 512 KiB ahead, on a stream and on the connection', async
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  const channel = new JobChannel(
-    { clock: createSystemClock() },
-    { address: `127.0.0.1:${port}`, tls: undefined, token: undefined },
-  );
+  const target = { address: `127.0.0.1:${port}`, tls: undefined, token: undefined };
+  const channel = new JobChannel({ clock: createSystemClock(), target });
   const opened = once(server, 'session') as Promise<[ServerHttp2Session]>;
   const asked = once(server, 'stream');
   const answer = channel.ask(jobCalls.getJob, { jobId: 'nightly-42' }, undefined);

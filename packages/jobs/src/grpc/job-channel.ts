@@ -18,23 +18,24 @@ import {
 import { jobsLimits } from '../limits.js';
 import { type Call, SERVICE } from '../wire/calls.js';
 
-interface JobChannelDeps {
+/** The connection to a server. */
+export interface ChannelDeps {
   readonly clock: Clock;
+  readonly target: GrpcTarget;
 }
 
 export class JobChannel {
   /** Subscriptions on this connection, counted by the pool. */
   streamsCount = 0;
-  readonly #deps: JobChannelDeps;
-  readonly #target: GrpcTarget;
+  readonly #deps: ChannelDeps;
   readonly #client: Client;
   readonly #metadata = new Metadata();
   readonly #open = new Set<() => void>();
   #isClosed = false;
 
-  constructor(deps: JobChannelDeps, target: GrpcTarget) {
+  constructor(deps: ChannelDeps) {
+    const { target } = deps;
     this.#deps = deps;
-    this.#target = target;
     this.#client = createClient(target);
     if (target.token !== undefined) this.#metadata.set('authorization', `Bearer ${target.token}`);
   }
@@ -44,8 +45,9 @@ export class JobChannel {
     request: Request,
     signal: AbortSignal | undefined,
   ): Promise<Response> {
+    const { clock, target } = this.#deps;
     return new Promise((resolve, reject) => {
-      const deadline = this.#deps.clock.nowMs() + jobsLimits.remoteCallTimeoutMs.value;
+      const deadline = clock.nowMs() + jobsLimits.remoteCallTimeoutMs.value;
       const sent = this.#client.makeUnaryRequest(
         pathOf(call.name),
         asBuffer,
@@ -60,11 +62,11 @@ export class JobChannel {
             try {
               resolve(decode(call.response, bytes, call));
             } catch (thrown) {
-              reject(contractError(this.#target, thrown));
+              reject(contractError(target, thrown));
             }
           } else if (signal?.aborted) reject(withUnknownOutcome(abortedError(call.name, signal)));
           else if (this.#isClosed) reject(withUnknownOutcome(closedError()));
-          else reject(errorOfStatus(failure, this.#target));
+          else reject(errorOfStatus(failure, target));
         },
       );
       const cancel = (): void => sent.cancel();
@@ -99,19 +101,17 @@ export class JobChannel {
  * wait silently. Writes have a separate connection.
  */
 export class ChannelPool {
-  readonly #deps: JobChannelDeps;
-  readonly #target: GrpcTarget;
+  readonly #deps: ChannelDeps;
   readonly #channels = new Set<JobChannel>();
 
-  constructor(deps: JobChannelDeps, target: GrpcTarget) {
+  constructor(deps: ChannelDeps) {
     this.#deps = deps;
-    this.#target = target;
   }
 
   take(): JobChannel {
     const { value: streamsMax } = jobsLimits.streamsPerChannelMax;
     const withRoom = [...this.#channels].find(({ streamsCount }) => streamsCount < streamsMax);
-    const channel = withRoom ?? new JobChannel(this.#deps, this.#target);
+    const channel = withRoom ?? new JobChannel(this.#deps);
     this.#channels.add(channel);
     channel.streamsCount += 1;
     return channel;

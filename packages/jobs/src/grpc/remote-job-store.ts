@@ -56,7 +56,7 @@ class RemoteJobStore extends CheckedJobStore {
     super({ clock: deps.clock, metrics: silentMetrics });
     this.#deps = deps;
     this.reads = this.writes = new RemoteCalls(deps);
-    this.#pool = new ChannelPool(deps, deps.target);
+    this.#pool = new ChannelPool(deps);
   }
 
   subscribe(jobId: string, options: StoreSubscribeOptions): JobSubscription {
@@ -91,7 +91,7 @@ class RemoteCalls implements StoreReads, StoreWrites {
   readonly #stateWrites: RemoteWrites;
 
   constructor(deps: RemoteDeps) {
-    this.#channel = new JobChannel(deps, deps.target);
+    this.#channel = new JobChannel(deps);
     this.#stateWrites = new RemoteWrites({ ...deps, channel: this.#channel });
   }
 

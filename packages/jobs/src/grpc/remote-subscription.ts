@@ -3,10 +3,11 @@
 //
 // J9  The parts together equal the uninterrupted stream, or a `gap` marks what is missing.
 import type { ClientReadableStream } from '@grpc/grpc-js';
-import { type Clock, type Random, SynclineError } from '@syncline/kernel';
-import type { GrpcCallStatus, GrpcTarget } from '@syncline/protocol/grpc';
+import { SynclineError } from '@syncline/kernel';
+import type { GrpcCallStatus } from '@syncline/protocol/grpc';
 import { checkSubscribeOptions } from '../checks/input.js';
 import { checkBatchMax, checkJobId } from '../checks/values.js';
+import type { EngineDeps } from '../engine/store-adapter.js';
 import {
   type Cursor,
   type JobEvent,
@@ -15,17 +16,12 @@ import {
   type StoreSubscribeOptions,
 } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
-import type { JobsMetrics } from '../metrics-list.js';
 import { outOfReach, type ReconnectOptions, reconnectDelayMs } from '../reconnect.js';
 import { jobCalls, type SubscribeRequest } from '../wire/calls.js';
 import { FrameReader } from '../wire/frames.js';
-import { type ChannelPool, contractError, errorOfStatus } from './job-channel.js';
+import { type ChannelDeps, type ChannelPool, contractError, errorOfStatus } from './job-channel.js';
 
-export interface RemoteDeps {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly metrics: JobsMetrics;
-  readonly target: GrpcTarget;
+export interface RemoteDeps extends EngineDeps, ChannelDeps {
   readonly reconnect: Required<ReconnectOptions>;
 }
 

@@ -5,7 +5,7 @@
 // unanswered writes, so they are counted here. A write that was given up counts until its reply arrives, since the
 // server still holds it.
 import type { ClientDuplexStream, StatusObject } from '@grpc/grpc-js';
-import { abortedError, type Clock, SynclineError, type Timer } from '@syncline/kernel';
+import { abortedError, SynclineError, type Timer } from '@syncline/kernel';
 import { decode, encode } from '@syncline/kernel/wire';
 import { errorFromGrpc } from '@syncline/protocol';
 import { type GrpcTarget, isCallRefused } from '@syncline/protocol/grpc';
@@ -18,12 +18,16 @@ import {
   type NumberedAnswer,
   windowBytesOf,
 } from '../wire/calls.js';
-import { closedError, contractError, errorOfStatus, type JobChannel } from './job-channel.js';
+import {
+  type ChannelDeps,
+  closedError,
+  contractError,
+  errorOfStatus,
+  type JobChannel,
+} from './job-channel.js';
 
-export interface RemoteWritesDeps {
-  readonly clock: Clock;
+export interface RemoteWritesDeps extends ChannelDeps {
   readonly channel: JobChannel;
-  readonly target: GrpcTarget;
 }
 
 export class RemoteWrites {

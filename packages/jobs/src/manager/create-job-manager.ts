@@ -203,7 +203,10 @@ export interface JobManagerDeps {
 }
 
 const READER_TARGET: check.Checks<JobReaderTarget> = {
-  store: checkStore,
+  store: check.checkThat(
+    (value) => typeof value === 'object' && value !== null,
+    'a job store, such as createRemoteJobStore(…)',
+  ),
   jobId: values.checkJobId,
 };
 const MANAGER_TARGET: check.Checks<JobManagerTarget> = {
@@ -248,15 +251,6 @@ const TAG: check.Checks<TagSchema> = {
   expected: check.anyValue,
   migrate: check.anyValue,
 };
-
-function checkStore(value: unknown): JobStore {
-  const isStore = typeof value === 'object' && value !== null;
-  check.refuseUnless(isStore, 'store', {
-    value,
-    wanted: 'a job store, such as createRemoteJobStore(…)',
-  });
-  return value as JobStore;
-}
 
 function checkTags(value: unknown): TagSchemas {
   const tags = check.checkObject(value, 'tags') as TagSchemas;

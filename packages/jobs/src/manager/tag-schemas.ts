@@ -89,25 +89,15 @@ export type TagSchemas = Readonly<Record<string, TagSchema>>;
 /** The declared tags; any string if there are none. */
 export type TagName<Tags extends TagSchemas> = Extract<keyof Tags, string>;
 
-type SchemaOf<Tags extends TagSchemas, T extends TagName<Tags>> = Tags[T] extends {
-  readonly schema: infer S extends StandardSchemaV1;
-}
-  ? S
-  : never;
+type WithSchema<S extends StandardSchemaV1> = Readonly<{ schema: S }>;
 
 /** The type that is written: the input of the schema. */
-export type PayloadInput<Tags extends TagSchemas, T extends TagName<Tags>> = [
-  SchemaOf<Tags, T>,
-] extends [never]
-  ? JsonObject
-  : StandardSchemaV1.InferInput<SchemaOf<Tags, T>>;
+export type PayloadInput<Tags extends TagSchemas, T extends TagName<Tags>> =
+  Tags[T] extends WithSchema<infer S> ? StandardSchemaV1.InferInput<S> : JsonObject;
 
 /** The type that is read: the output of the schema. */
-export type PayloadOutput<Tags extends TagSchemas, T extends TagName<Tags>> = [
-  SchemaOf<Tags, T>,
-] extends [never]
-  ? JsonObject
-  : StandardSchemaV1.InferOutput<SchemaOf<Tags, T>>;
+export type PayloadOutput<Tags extends TagSchemas, T extends TagName<Tags>> =
+  Tags[T] extends WithSchema<infer S> ? StandardSchemaV1.InferOutput<S> : JsonObject;
 
 type TaggedState<T extends string, P> = Omit<State<P>, 'tag'> & Readonly<{ tag: T }>;
 

@@ -5,20 +5,16 @@
 import { SynclineError } from '@syncline/kernel';
 import { checkKnownKeys, invalidArgument } from '@syncline/kernel/checks';
 import type { Pool } from 'pg';
-import { noSuchJob } from '../core/refusals.js';
+import { isContention, noSuchJob } from '../core/refusals.js';
 import type { JobFilter, StoredChange } from '../engine/changes.js';
 import { type EngineJobStore, type EngineOptions, openJobStore } from '../engine/job-engine.js';
 import * as port from '../engine/store-adapter.js';
 import { ALL_CAPABILITIES } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
-import { isOvertaken, PostgresPool, type PostgresSession } from './postgres-client.js';
+import { type PostgresDeps, PostgresPool, type PostgresSession } from './postgres-client.js';
 import * as rows from './postgres-commit.js';
 import { migrate } from './postgres-schema.js';
 import { PostgresWatch } from './postgres-watch.js';
-
-interface PostgresAdapterDeps extends port.EngineDeps {
-  readonly pool: PostgresPool;
-}
 
 type Job = port.MirroredJob<number>;
 
@@ -30,11 +26,11 @@ const PAGE_ROWS = 250;
 class PostgresAdapter implements port.StoreAdapter<number>, port.SharedStore<number> {
   readonly capabilities = ALL_CAPABILITIES;
   readonly shared = this;
-  readonly #deps: PostgresAdapterDeps;
+  readonly #deps: PostgresDeps;
   readonly #schema: string;
   #watch: PostgresWatch | undefined;
 
-  constructor(deps: PostgresAdapterDeps, schema: string) {
+  constructor(deps: PostgresDeps, schema: string) {
     this.#deps = deps;
     this.#schema = schema;
   }
@@ -69,7 +65,7 @@ class PostgresAdapter implements port.StoreAdapter<number>, port.SharedStore<num
         for (const request of requests) await this.#commit(request, decide);
         return;
       } catch (thrown) {
-        if (!isOvertaken(thrown) || attempt >= jobsLimits.postgresAttemptsMax.value) throw thrown;
+        if (!isContention(thrown) || attempt >= jobsLimits.postgresAttemptsMax.value) throw thrown;
       }
     }
   }

@@ -1,7 +1,12 @@
 // PostgreSQL connections, transactions and errors. A connection failure never ends the process.
 import { type ErrorCode, KeyedQueue, type Outcome, SynclineError } from '@syncline/kernel';
 import pg from 'pg';
+import type { EngineDeps } from '../engine/store-adapter.js';
 import { jobsLimits } from '../limits.js';
+
+export interface PostgresDeps extends EngineDeps {
+  readonly pool: PostgresPool;
+}
 
 const INT8 = 20;
 /** Versions and revisions stay below 2^53. */
@@ -135,11 +140,6 @@ function ignore(): void {}
 /** If a connection is lost, queries in flight report it. An unhandled `error` event would end the process. */
 function contain(client: pg.PoolClient): void {
   if (!client.listeners('error').includes(ignore)) client.on('error', ignore);
-}
-
-/** Another transaction came first: a retry will see what it wrote. */
-export function isOvertaken(thrown: unknown): boolean {
-  return thrown instanceof SynclineError && thrown.details['reason'] === 'contention';
 }
 
 export function overtaken(cause?: unknown): SynclineError {

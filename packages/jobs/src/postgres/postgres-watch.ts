@@ -7,12 +7,11 @@
 //
 // J18  A lease is lost between ttl and ttl + 1 s after its last renewal.
 import { backoffMs, SynclineError } from '@syncline/kernel';
-import type { AdapterHost, EngineDeps, LeaseRef } from '../engine/store-adapter.js';
+import type { AdapterHost, LeaseRef } from '../engine/store-adapter.js';
 import { jobsLimits } from '../limits.js';
-import type { PostgresPool, PostgresSession } from './postgres-client.js';
+import type { PostgresDeps, PostgresSession } from './postgres-client.js';
 
-export interface PostgresWatchDeps extends EngineDeps {
-  readonly pool: PostgresPool;
+export interface PostgresWatchDeps extends PostgresDeps {
   readonly host: AdapterHost;
 }
 
@@ -61,7 +60,7 @@ export class PostgresWatch {
     }>(
       `SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now_ms, clock_timestamp()::text AS now,
          coalesce((SELECT json_agg(l) FROM (SELECT j.job_id AS "jobId", j.metadata->>'incarnation' AS incarnation,
-           t.task_id AS "taskId", t.epoch FROM ${this.#table('tasks')} t JOIN ${this.#table('jobs')} j USING (job_no)
+           t.task_id AS "taskId", t.epoch FROM tasks t JOIN jobs j USING (job_no)
            WHERE ${OVERDUE} AND NOT j.is_deleted LIMIT $2) l), '[]') AS leases`,
       [this.floor ?? 'infinity', jobsLimits.commitWritesMax.value],
     );
@@ -116,7 +115,7 @@ export class PostgresWatch {
       host.wake(jobId, revision === undefined ? undefined : Number(revision));
     });
     try {
-      await session.run(`LISTEN "${this.#schema}"`);
+      await session.run(`LISTEN "${this.#schema}"; SET search_path TO "${this.#schema}"`);
       return session;
     } catch (thrown) {
       session.client.release(true);
@@ -135,7 +134,7 @@ export class PostgresWatch {
     const { host } = this.#deps;
     const followed = host.followed();
     const found = await session.rows<{ job_id: string; incarnation: string; revision: number }>(
-      `SELECT job_id, metadata->>'incarnation' AS incarnation, revision FROM ${this.#table('jobs')}
+      `SELECT job_id, metadata->>'incarnation' AS incarnation, revision FROM jobs
        WHERE job_id = ANY($1) AND NOT is_deleted`,
       [followed.map(({ jobId }) => jobId)],
     );
@@ -155,21 +154,16 @@ export class PostgresWatch {
 
   async #sweep(session: PostgresSession): Promise<void> {
     const [dead] = await session.rows<{ job_no: number }>(
-      `SELECT job_no FROM ${this.#table('jobs')} WHERE is_deleted LIMIT 1`,
+      'SELECT job_no FROM jobs WHERE is_deleted LIMIT 1',
     );
     if (!dead) return;
     for (const table of ['changes', 'cells', 'tasks']) {
-      const name = this.#table(table);
-      const swept = `SELECT ctid FROM ${name} WHERE job_no = $1 LIMIT ${SWEPT_ROWS}`;
-      const count = await session.write(`DELETE FROM ${name} WHERE ctid = ANY(ARRAY(${swept}))`, [
+      const swept = `SELECT ctid FROM ${table} WHERE job_no = $1 LIMIT ${SWEPT_ROWS}`;
+      const count = await session.write(`DELETE FROM ${table} WHERE ctid = ANY(ARRAY(${swept}))`, [
         dead.job_no,
       ]);
       if (count === SWEPT_ROWS) return;
     }
-    await session.write(`DELETE FROM ${this.#table('jobs')} WHERE job_no = $1`, [dead.job_no]);
-  }
-
-  #table(name: string): string {
-    return `"${this.#schema}".${name}`;
+    await session.write('DELETE FROM jobs WHERE job_no = $1', [dead.job_no]);
   }
 }

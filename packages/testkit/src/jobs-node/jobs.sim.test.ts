@@ -43,7 +43,7 @@ const SYMPTOMS: Readonly<Record<PlantedJobsBug, RegExp>> = {
   'jobs-renewal-ignored': /J18: .* ms after a renewal/,
   'jobs-lost-too-early': /J18: .* ms after a renewal/,
   'jobs-start-forgets-leases': /J18: .* silent and not lost/,
-  'jobs-buffered-cursors-not-reset': /revision \d+ of .* for another|J[78]/,
+  'jobs-buffered-cursors-not-reset': /revision \d+ of .* for another|J1: .* follows|J[78]/,
   'jobs-buffered-mark-not-synced': LOST_UNNOTICED,
   'jobs-stop-trusts-buffered': LOST_UNNOTICED,
   'jobs-timestamp-falls': /J19: /,

@@ -161,9 +161,9 @@ export const SOURCE_EDITS = {
   /** The cells of a deleted job are not removed. */
   'jobs-delete-leaves-rows': [
     {
-      file: 'embedded/deletions',
-      find: 'KeyKind.log, KeyKind.cell,',
-      replace: 'KeyKind.log,',
+      file: ADAPTER,
+      find: '[log, cell, task,',
+      replace: '[log, task,',
     },
   ],
   /** Creating a job that exists returns the number of tasks that was asked for. */

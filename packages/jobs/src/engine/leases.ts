@@ -95,8 +95,7 @@ export function createLeases({ adapter, clock, commits, jobs, logger, metrics }:
       : watch.isOverdue(incarnation, taskId);
     if (!isOverdue || staged?.row.incarnation !== incarnation) return undefined;
     if (staged.writers.has(taskId) || !staged.job.cells.hasUnfinished(taskId)) return undefined;
-    const rows = { ...staged.rows, task: staged.taskOf(taskId) };
-    const decision = decideLost(rows, epoch, clock.nowMs());
+    const decision = decideLost(staged.rowsWith(taskId), epoch, clock.nowMs());
     if (!decision) return undefined;
     staged.stage(decision);
     batch.requireSynced();

@@ -357,9 +357,9 @@ export class OpenManager extends OpenReader {
     checkKnownKeys(input, 'the write', CONTENT_KEYS);
     const own = { jobId, taskId };
     for (const name of ['jobId', 'taskId'] as const) {
-      const isOwn = input[name] === undefined || input[name] === own[name];
+      if (input[name] === undefined || input[name] === own[name]) continue;
       const wanted = `${own[name]}, that of the manager: a task writes only its own states`;
-      refuseUnless(isOwn, name, { value: input[name], wanted });
+      throw invalidArgument(name, input[name], wanted);
     }
     const { states, random } = this.deps;
     const { message = '', schemaVersion = states.tags.get(input.tag)?.schemaVersion ?? 1 } = input;

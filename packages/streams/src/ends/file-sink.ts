@@ -50,6 +50,10 @@ interface PartHandle {
 const PART = /^part-(\d{10})-(\d+)\.jsonl$/;
 const STAGED = /^part-(\d{10})-(\d+)-g(\d+)-a(\d+)\.tmp$/;
 const READ_BYTES = 1024 * 1024;
+const OPEN = 0x7b;
+const CLOSE = 0x7d;
+const COMMA = 0x2c;
+const NEWLINE = 0x0a;
 
 export function fileSink(options: FileSinkOptions): Sink<unknown, PartTxn> {
   refuseUnknownOptions(options, 'fileSink', OPTIONS);
@@ -64,6 +68,8 @@ class FileSink implements Sink<unknown, PartTxn> {
   #files: Files | undefined;
   #path = '';
   #fence: Fence | undefined;
+  /** No output so far had a list of objects, so encoding them together is worth trying. */
+  #hasNoLists = true;
 
   constructor({ uid, dir }: FileSinkOptions) {
     this.uid = uid;
@@ -141,16 +147,19 @@ class FileSink implements Sink<unknown, PartTxn> {
 
   async write(txn: PartTxn, outputs: readonly Output<unknown>[]): Promise<void> {
     txn.handle ??= this.#disk.openAppend(`${this.#path}/.staging/${txn.staging}`);
-    let text = '';
-    for (const { value } of outputs) {
-      const line = jsonOf(this.uid, value);
-      text += line;
-      text += '\n';
-    }
-    const bytes = Buffer.from(text);
+    const bytes = this.#linesOf(outputs.map(({ value }) => value));
     txn.handle.append([bytes]);
     txn.crc = crc32(bytes, txn.crc);
     txn.bytes += bytes.length;
+  }
+
+  #linesOf(values: readonly unknown[]): Buffer {
+    if (this.#hasNoLists && values.length > 0 && values.every(isPlain)) {
+      const lines = splitArray(Buffer.from(jsonOf(this.uid, values)), values.length);
+      if (lines !== undefined) return lines;
+      this.#hasNoLists = false;
+    }
+    return Buffer.from(values.map((value) => `${jsonOf(this.uid, value)}\n`).join(''));
   }
 
   async prepare(txn: PartTxn): Promise<Json> {
@@ -215,6 +224,27 @@ class FileSink implements Sink<unknown, PartTxn> {
     const place = `${this.#path}/.staging/${staging}`;
     if ((await this.#disk.stat(place)) !== undefined) await this.#disk.remove(place);
   }
+}
+
+/** Whether it is certain that the JSON of a value is an object. */
+function isPlain(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.getPrototypeOf(value) === Object.prototype && !('toJSON' in value);
+}
+
+/**
+ * Splits the JSON of an array into lines: encoding many values together takes half the time. Each must be an object, so
+ * `},{` is between any two. Undefined if it also occurs elsewhere, as in a list of objects: there are too many then.
+ */
+function splitArray(bytes: Buffer, count: number): Buffer | undefined {
+  let lines = 1;
+  for (let at = bytes.indexOf(CLOSE); at >= 0; at = bytes.indexOf(CLOSE, at + 1)) {
+    if (bytes[at + 1] !== COMMA || bytes[at + 2] !== OPEN) continue;
+    bytes[at + 1] = NEWLINE;
+    lines += 1;
+  }
+  bytes[bytes.length - 1] = NEWLINE;
+  return lines === count ? bytes.subarray(1) : undefined;
 }
 
 function jsonOf(uid: string, value: unknown): string {

@@ -6,7 +6,7 @@
 // simulations a quarter slower.
 //
 // What needs no real world runs first, on all cores. Integration files often wait (one of them for a full minute), so
-// five run at once. Those that put a server under load then run one at a time, so that a busy core or a slow disk does
+// four run at once. Those that put a server under load then run one at a time, so that a busy core or a slow disk does
 // not fail the neighbour.
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
@@ -186,7 +186,7 @@ export default defineConfig({
         ...integration,
         include: endingIn('.int.test.ts'),
         exclude: aloneFiles,
-        maxWorkers: 5,
+        maxWorkers: 4,
         sequence: { groupOrder: 1 },
       }),
       project('int-alone', {

@@ -62,7 +62,7 @@ export const jobsLimits = defineLimits({
   openSnapshotsMax: entries(64, 'Open views of the storage. Further replays wait for one.'),
   memoryRevisionsMax: entries(
     50_000,
-    'Changes of a job kept in memory for slow readers: many that read them from disk would slow everyone down.',
+    'Changes of a job kept in memory for slow readers, in at most a sixteenth of cacheBytesMax: many readers that use the disk would slow everyone down.',
   ),
   memoryStoreRevisionsMax: entries(10_000, 'Superseded changes of a job in the memory store.'),
   retentionRevisionsMax: entries(100_000, 'Superseded changes of a job that are kept on disk.'),

@@ -52,14 +52,6 @@ export class ByteList {
     this.#ends = new Int32Array(ITEMS_MIN);
   }
 
-  /** Starts over with the bytes of another list. */
-  startIn({ buffer, view, isBorrowed }: ByteList): void {
-    this.buffer = buffer;
-    this.view = view;
-    this.isBorrowed = isBorrowed;
-    this.length = 0;
-  }
-
   /** Replaces the bytes of the same items: with a larger buffer that begins with a copy of the current one. */
   moveTo(buffer: Uint8Array): void {
     this.buffer = buffer;

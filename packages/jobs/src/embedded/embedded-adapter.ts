@@ -264,8 +264,8 @@ export async function openEmbeddedJobStore(
 // at the next start. Every step is synced: the `x` row must not disappear before the rows it stands for. Damaged rows
 // are removed too: their keys are enough.
 
-const { log, cell, task, tag, head } = rows.KeyKind;
-const KINDS = [log, cell, task, tag, head];
+const { KeyKind } = rows;
+const KINDS = [KeyKind.log, KeyKind.cell, KeyKind.task, KeyKind.tag, KeyKind.head];
 /** Delay before retrying after a failure, for example when the disk is full. */
 const RETRY_MS = 1_000;
 

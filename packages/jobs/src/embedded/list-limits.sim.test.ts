@@ -52,6 +52,23 @@ test('J20 lostListMax lost leases are listed by name, all are counted', () =>
     await store.close();
   }));
 
+test('J18 leases that are lost together take a few commits, also when the cache is full', () =>
+  runInSimulation(1, async (world) => {
+    const storage = await world.openStorage('jobs');
+    let commits = 0;
+    const observe = (name: string) => {
+      if (name === 'syncline_jobs_commit_batch_writes') commits += 1;
+    };
+    const metrics = { add: () => undefined, set: () => undefined, observe };
+    const store = await openEmbeddedJobStore({ ...world, storage, metrics }, { cacheBytesMax: 1 });
+    await staffed(store, JOB_ID, 200);
+    commits = 0;
+    await world.clock.sleep(7_000);
+    expect((await store.aggregate(JOB_ID, {})).lostTasks).toBe(200);
+    expect(commits).toBeLessThan(5);
+    await store.close();
+  }));
+
 test('waiting writes are counted in bytes, not in characters', () =>
   runInSimulation(1, async (world) => {
     const { store, storage } = await openIn(world);

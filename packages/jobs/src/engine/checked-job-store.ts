@@ -92,13 +92,13 @@ export abstract class CheckedJobStore implements JobStore {
 
   markJobDeleted: JobStore['markJobDeleted'] = async (jobId, call = {}) => {
     const meant = { jobId: checkJobId(jobId), incarnation: call.incarnation };
-    return this.writes.markJobDeleted(meant, this.begin(call?.signal));
+    return this.writes.markJobDeleted(meant, this.begin(call.signal));
   };
 
   deleteJob: JobStore['deleteJob'] = async (jobId, call = {}) => {
     const { incarnation, ifRevision } = call;
     const meant = { jobId: checkJobId(jobId), incarnation, ifRevision };
-    return this.writes.deleteJob(meant, this.begin(call?.signal));
+    return this.writes.deleteJob(meant, this.begin(call.signal));
   };
 
   lease: JobStore['lease'] = async (request, call) =>

@@ -56,10 +56,11 @@ export function createLeases({ adapter, clock, commits, jobs, logger, metrics }:
       const stored: Promise<void>[] = [];
       const failures: unknown[] = [];
       const failed = (thrown: unknown) => void failures.push(thrown);
-      for (const [name, lease] of [...waiting].slice(0, limitValues.commitWritesMax)) {
+      const leases = [...waiting.values()].slice(0, limitValues.commitWritesMax);
+      for (const lease of leases) waiting.delete(nameOf(lease));
+      for (const lease of leases) {
         const { jobId } = lease;
-        waiting.delete(name);
-        if (jobs.isOverfull) await Promise.all(stored); // lets go of the earlier jobs
+        if (jobs.isOverfull && !jobs.peek(jobId)) await Promise.all(stored); // lets go of the earlier jobs
         jobs.hold(jobId);
         await jobs.load(jobId).catch(() => {}); // one by one; `declare` reports a job that cannot be read
         const release = () => jobs.release(jobId);

@@ -18,7 +18,7 @@ import {
 import { jobsLimits } from '../limits.js';
 import { type Call, SERVICE } from '../wire/calls.js';
 
-/** The connection to a server. */
+/** What a connection to a server needs. */
 export interface ChannelDeps {
   readonly clock: Clock;
   readonly target: GrpcTarget;

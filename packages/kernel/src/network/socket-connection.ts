@@ -3,8 +3,8 @@
 // Reading runs a little ahead of the reader (`readAheadBytes`), and not further: it costs bounded
 // memory, and a connection that is not being read still notices that its peer is gone. After each `readAheadBytes` it
 // lets the others read for one turn of the event loop: libuv would read 2 MiB from one socket before the next.
-// Accepted TCP sockets read into one buffer and are written without a stream (see `bypassStream`); what the reader does
-// not take immediately is copied. The first write in a turn of the event loop is sent immediately: it is usually the
+// Accepted TCP sockets read into one buffer, and their first write in a turn bypasses the stream (see `bypassStream`);
+// what the reader does not take immediately is copied. The first write in a turn of the event loop is sent immediately: it is usually the
 // only one, and delaying it would cost more than it saves. Later ones are sent together, which saves a system call for
 // each.
 //
@@ -101,7 +101,7 @@ export class SocketConnection implements Connection {
     this.#writesInFlight += 1;
     if (rest.length > 0) this.#socket.write(rest, this.#sent);
     else process.nextTick(this.#sent);
-    return rest.length === 0 || this.#isDrained();
+    return this.#isDrained();
   }
 
   drained(signal?: AbortSignal): Promise<void> {

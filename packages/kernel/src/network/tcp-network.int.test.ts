@@ -24,7 +24,7 @@ describe('the TCP network', () => {
   for (const { name, run } of suiteOf(createTcpNetwork())) it(name, run);
 });
 
-describe('the TCP network on a Node whose sockets do not have the fields that sharing a buffer needs', () => {
+describe('the TCP network on a Node whose sockets do not have the fields that bypassing the stream needs', () => {
   const settings = tcpSettings({});
   const unrelated = createServer(); // which no socket has
   const listen: Network['listen'] = (address, accept) => {

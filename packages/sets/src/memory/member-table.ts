@@ -124,7 +124,7 @@ export class MemberTable {
       for (let pair = FETCH_PAIRS[index] as number; pair < end; pair += 2) {
         if (words[pair] !== highs[index]) continue;
         FETCH_ROWS[found] = words[pair + 1] as number;
-        if (FETCH_ROWS[found] !== 0) found += 1; // an empty slot, and the hash is 0
+        if (FETCH_ROWS[found] !== 0) found += 1; // 0: the slot is empty, and the hash is 0
         break;
       }
     }

@@ -44,7 +44,10 @@ export class OrderHash {
   }
 }
 
-/** Commands read, and members looked up, together. With more, the first would leave the processor's cache before they are used. */
+/**
+ * Commands of a pipeline that are read ahead, and members that are looked up together. With more, the first would leave
+ * the processor's cache before they are used.
+ */
 export const AHEAD_MAX = 16;
 
 /** The hashes of members that are looked up soon, in this order. */

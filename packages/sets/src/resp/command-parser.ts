@@ -44,7 +44,7 @@ const TLS_HANDSHAKE = 0x16;
 
 /** More digits are out of range in any case. */
 const DIGITS_MAX = 18;
-/** Of the size of their last word: a name of a set that may be too long is never among them. */
+/** Digits in the length of the last word of commands read ahead: none of them can be a name of a set that is too long. */
 const AHEAD_DIGITS_MAX = 3;
 
 // Instead of a length.
@@ -120,20 +120,20 @@ export class CommandParser {
     this.#chunk = chunk;
     this.#chunkRead = 0;
     this.#isBorrowed = isBorrowed;
+    this.ahead.reset(chunk, isBorrowed);
+    this.#aheadRead = 0;
   }
 
   keepRest(): void {
     if (!this.#isBorrowed) return;
-    this.#isBorrowed = false;
-    this.#forgetAhead();
-    this.#chunk = new Uint8Array(this.#chunk.subarray(this.#chunkRead));
-    this.#chunkRead = 0;
+    this.feed(new Uint8Array(this.#chunk.subarray(this.#chunkRead)));
   }
 
   /** `more`: no complete command is left in the chunk. `failed`: see `failure`; nothing more is read. */
   next(): Found {
     if (this.#aheadRead < this.ahead.length && this.#readRepeated()) return 'command';
-    this.#forgetAhead();
+    this.ahead.length = 0;
+    this.#aheadRead = 0;
     if (this.failure !== undefined) return 'failed';
     if (this.#isGathering) return this.#gather();
     this.#gathered.clear(); // the command in it is over
@@ -188,7 +188,6 @@ export class CommandParser {
       if (!isNumber || bytes > bytesMax || wordEnd > endMax) return; // an error, which is found when its turn comes
       if (!isLineEnd(chunk, at) || !isLineEnd(chunk, wordEnd)) return;
       if (this.#aheadRead === 0) {
-        ahead.startIn(args);
         ahead.push(args.start(args.length - 1), args.end(args.length - 1));
         this.#aheadRead = 1;
       }
@@ -345,11 +344,6 @@ export class CommandParser {
     if (at < stop) return at;
     this.#scanned = at;
     return at > longest ? TOO_LONG : MORE;
-  }
-
-  #forgetAhead(): void {
-    this.ahead.length = 0;
-    this.#aheadRead = 0;
   }
 
   #goOn(position: number): void {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { setsLimits } from '../limits.js';
 import { AHEAD_MAX } from '../memory/order-hash.js';
 import { CommandParser } from './command-parser.js';
 
@@ -52,6 +53,12 @@ test('S14 a member that looks like protocol is a member', () => {
     const commands = [harmless, hostile, hostile].map((member) => ['SADD', 'set', member]);
     expect(words(commands.map((each) => encoded(...each)).join(''))).toEqual(commands);
   }
+});
+
+test('a last word that may be too long for the name of a set is not found', () => {
+  const long = 'x'.repeat(1_000);
+  expect(long.length - 1).toBeLessThan(setsLimits.keyBytesMax.value);
+  expect(found(first, encoded('SADD', 'set', long))).toEqual([]);
 });
 
 test('a member that has not arrived in full is not found', () => {

@@ -162,8 +162,8 @@ export const SOURCE_EDITS = {
   'jobs-delete-leaves-rows': [
     {
       file: ADAPTER,
-      find: '[log, cell, task,',
-      replace: '[log, task,',
+      find: '[KeyKind.log, KeyKind.cell,',
+      replace: '[KeyKind.log,',
     },
   ],
   /** Creating a job that exists returns the number of tasks that was asked for. */

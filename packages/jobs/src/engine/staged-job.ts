@@ -54,7 +54,7 @@ export class StagedJob implements port.JobCommit, core.WrittenTags {
     return { job: this.row, head, tags: this };
   }
 
-  /** Not by spreading `rows`: that takes as long as all the rest of a decision. */
+  /** Each property is named: spreading `rows` would take a fifth of the time of a decision. */
   rowsWith(taskId: number, cell?: core.CellRow) {
     const { job, head, tags } = this.rows;
     return { job, head, tags, task: this.taskOf(taskId), cell };

@@ -4,9 +4,9 @@
 // memory, and a connection that is not being read still notices that its peer is gone. After each `readAheadBytes` it
 // lets the others read for one turn of the event loop: libuv would read 2 MiB from one socket before the next.
 // Accepted TCP sockets read into one buffer, and their first write in a turn bypasses the stream (see `bypassStream`);
-// what the reader does not take immediately is copied. The first write in a turn of the event loop is sent immediately: it is usually the
-// only one, and delaying it would cost more than it saves. Later ones are sent together, which saves a system call for
-// each.
+// what the reader does not take immediately is copied. The first write in a turn of the event loop is sent immediately:
+// it is usually the only one, and delaying it would cost more than it saves. Later ones are sent together, which saves
+// a system call for each.
 //
 // K63  Not pulling stops the peer; at most about `readAheadBytes` are held for the reader.
 // K64  `closed` settles once, after every byte in order, and nothing here throws unhandled.
@@ -364,8 +364,8 @@ class DirectSocket {
   }
 
   /**
-   * Returns what the system has not taken. Only while the stream holds nothing. If the system is full, or the
-   * connection broken, the stream is to wait for it or to report it.
+   * Returns what the system has not taken, for the caller to write through the stream. To be called only while the
+   * stream holds nothing. Errors are left to the stream: it waits for room, or reports that the connection is broken.
    */
   write(chunk: Uint8Array): Uint8Array {
     if (this.#fd < 0 || !(this.#socket as AcceptedSocket)._handle) return chunk;
@@ -378,9 +378,9 @@ class DirectSocket {
 }
 
 /**
- * Lets an accepted socket read into a buffer that is shared with others. Node allocates 64 KiB for each read and
- * passes it through a stream, which costs a quarter of the time of a small request; a stream for what is written costs
- * half as much. `net.Socket` has the option `onread` for the caller's own buffer, but `net.Server` does not pass it
+ * Lets an accepted socket read into a buffer that is shared with others, and write with a plain system call. Node
+ * allocates 64 KiB for each read and passes it through a stream, which costs a quarter of the time of a small request;
+ * writing through a stream adds to that. `net.Socket` has the option `onread` for the caller's own buffer, but `net.Server` does not pass it
  * on. So the handle of the accepted socket is moved to a new one with that option. The option `handle` and the fields
  * above are undocumented; where they are missing, the socket is used as it is.
  */

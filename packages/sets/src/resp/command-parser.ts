@@ -44,7 +44,7 @@ const TLS_HANDSHAKE = 0x16;
 
 /** More digits are out of range in any case. */
 const DIGITS_MAX = 18;
-/** Digits in the length of the last word of commands read ahead: none of them can be a name of a set that is too long. */
+/** Digits in the length of the last word of commands read ahead: so it is never a set name that is too long. */
 const AHEAD_DIGITS_MAX = 3;
 
 // Instead of a length.

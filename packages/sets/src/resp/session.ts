@@ -78,7 +78,7 @@ export class Session implements RespSession, TurnMember {
 
   #isJoined = false;
 
-  /** Sessions share one `deps`: with one per session the engine would look up each of its properties by name. */
+  /** All sessions share one `deps`: with an object per session, V8 would look up each of its properties by name. */
   constructor(deps: SessionDeps, { id, peer, onGone }: SessionOptions) {
     this.#deps = deps;
     this.#peer = peer;

@@ -110,7 +110,7 @@ export class NamedExchange implements Exchange {
   flush(send: SendRequest): void {
     const { view, clock } = this.#deps;
     if (this.#round.isInFlight || !hasUnsent(view)) return;
-    this.#round.take(this.#epoch, this.#elementsMax);
+    this.#round.take(this.#epoch, this.#elementsMax, clock.monotonicMs());
     this.#round.send(send, clock.nowMs());
   }
 
@@ -172,7 +172,8 @@ export class NamedExchange implements Exchange {
 
   /** Our view including what was pending: in another epoch a round must not be resent. */
   #uploadAll(nowMs: number, send: SendRequest): void {
-    this.#upload(send, (structure, cell) => structure.probabilityAt(cell, nowMs));
+    const round = this.#round;
+    this.#upload(send, (structure, cell) => round.probabilityOnce(structure, cell, nowMs));
     if (this.#round.isInFlight) this.#deps.metrics.round('uploaded');
     this.#uploadedCells = this.#forgetPending();
   }

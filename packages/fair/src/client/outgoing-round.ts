@@ -21,6 +21,8 @@ export class OutgoingRound {
   #parts: readonly RoundPart[] = [];
   #lastSeq = 0;
   #epoch = 0;
+  /** Monotonic. */
+  #takenAtMs = 0;
 
   constructor(view: SharedView, elementsMax: number) {
     this.#view = view;
@@ -37,10 +39,16 @@ export class OutgoingRound {
   }
 
   /** Takes everything unsent. There must be no round in flight. */
-  take(epoch: number, elementsMax: number): void {
+  take(epoch: number, elementsMax: number, nowMs: number): void {
     this.#epoch = epoch;
-    this.#parts = structuresOf(this.#view).flatMap(({ seed, pending }) => {
-      const { count } = pending.take();
+    this.#takenAtMs = nowMs;
+    this.#parts = structuresOf(this.#view).flatMap((structure) => {
+      const { seed, pending } = structure;
+      const { cells, count } = pending.take();
+      for (let index = 0; index < count; index += 1) {
+        const cell = cells[index] ?? 0;
+        pending.ownProbabilities[cell] = structure.probabilityAt(cell, nowMs);
+      }
       return Array.from({ length: Math.ceil(count / elementsMax) }, (_, index): RoundPart => {
         this.#lastSeq += 1;
         const from = index * elementsMax;
@@ -70,6 +78,22 @@ export class OutgoingRound {
     for (const part of acked) this.#settle(part, nowMs);
     if (!this.isInFlight) this.#clear();
     return !this.isInFlight;
+  }
+
+  /**
+   * For a view in another epoch, where the round is not resent: a cell's value with the round once. Whether the
+   * service's latest value includes it is unknown, so of that and our own the larger counts.
+   */
+  probabilityOnce(structure: SharedStructure, cell: number, nowMs: number): number {
+    const { inFlight, unsent, ownProbabilities } = structure.pending;
+    const isTwice = inFlight.has(cell) && !Number.isNaN(structure.pending.serverTimeMsOf(cell));
+    if (isTwice) {
+      structure.overwrite(cell, ownProbabilities[cell] ?? 0, this.#takenAtMs);
+      const own = structure.probabilityAt(cell, nowMs);
+      const served = revert(structure, cell, nowMs) ?? 0;
+      if (own > served) structure.overwrite(cell, unsent.applied(cell, own), nowMs);
+    }
+    return structure.probabilityAt(cell, nowMs);
   }
 
   /** Drops the round. Returns how many folds it still had. */

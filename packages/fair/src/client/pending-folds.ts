@@ -3,7 +3,8 @@
 //
 // The service's latest value is kept as well, because a round may arrive in several messages, with the
 // acknowledgement in the last. A value in an earlier one already includes what is in flight, which we cannot
-// know yet, so in-flight folds are applied to it; the acknowledgement removes them again.
+// know yet, so in-flight folds are applied to it; the acknowledgement removes them again. If the stream is lost
+// before it, nobody knows whether the value included them, so our own value from before is kept as well.
 //
 // F9  At most two folds per cell, so at most 2 · levels · columns pending cells in two structures.
 import { assert } from '@syncline/kernel';
@@ -104,12 +105,15 @@ export class PendingFolds {
   readonly #serverProbabilities: Float64Array;
   /** Monotonic ms; NaN if none arrived since the cell's round was taken. */
   readonly #serverTimesMs: Float64Array;
+  /** Of cells in flight: our value when the round was taken, including its fold. */
+  readonly ownProbabilities: Float64Array;
 
   constructor(cellsCount: number) {
     this.#unsent = new FoldSet(cellsCount);
     this.#inFlight = new FoldSet(cellsCount);
     this.#serverProbabilities = new Float64Array(cellsCount);
     this.#serverTimesMs = new Float64Array(cellsCount).fill(Number.NaN);
+    this.ownProbabilities = new Float64Array(cellsCount);
   }
 
   /** Read only. */

@@ -58,6 +58,26 @@ test('F5 a lost upload in the same epoch loses no outcomes', () => {
   expect(deltaUpdatesOf(remote.stream.take())).toMatchObject([{ deltas: ['0:1 0.25 [0, 1]'] }]);
 });
 
+test.each([
+  { served: 0.54, uploaded: 0.79, why: 'includes the round, whose acknowledgement is lost' },
+  { served: 0.52, uploaded: 0.79, why: 'is the change of another before the round' },
+  { served: 0.6, uploaded: 0.85, why: 'includes the round and changes of others' },
+])('F5 a view in another epoch has a round once if the last value $why', ({ served, uploaded }) => {
+  const { remote, report, pass, greet, reconnect } = createClientRig();
+  greet();
+  remote.stream.values(MAIN_SEED, [[0, 0, 0.5]]);
+  report(0, 0.04);
+  pass(100);
+  remote.stream.values(MAIN_SEED, [[0, 0, served]]);
+  report(0, 0.25);
+  remote.stream.fail(new SynclineError('unavailable', 'gone'));
+  reconnect();
+  remote.stream.take();
+  remote.stream.welcome({ epoch: 2, wantView: true });
+  const [view] = remote.stream.take();
+  expect(view?.kind === 'view-upload' && view.cells.probabilities[0]).toBeCloseTo(uploaded, 12);
+});
+
 test('outcomes sent with a view in another epoch are counted as dropped if no snapshot follows', () => {
   const { remote, report, pass, greet, reconnect, counts } = createClientRig();
   greet();

@@ -11,15 +11,17 @@ const COMMANDS_PER_LOOK = 16;
 const WEIGHT_SHIFT = 10;
 
 /**
- * The turns of the event loop, and how much time all connections together have used in the current one. Connections
- * that were turned away run in the next turns, in the order in which they were turned away. A connection whose next
- * chunk is already there gets in line behind them: otherwise a few busy ones would run in every turn.
+ * How much time all connections together have used in this turn of the event loop: first those whose bytes have just
+ * arrived, then, as far as time is left, those that wait. Connections that were turned away run in the order in which
+ * they were turned away, then those that have used up their own time. A connection whose next chunk is already there
+ * gets in line behind the first: otherwise a few busy ones would run in every turn.
  */
 export class SharedTurn {
   readonly clock: Clock;
   number = 0;
   usedMs = 0;
-  readonly #turnedAway: TurnBudget[] = [];
+  #turnedAway: TurnBudget[] = [];
+  #used: TurnBudget[] = [];
   #isCounting = false;
 
   constructor(clock: Clock) {
@@ -35,6 +37,12 @@ export class SharedTurn {
     return false;
   }
 
+  /** Its `resume` is called in the next turn, or as soon as there is time. */
+  resumeLater(budget: TurnBudget): void {
+    this.#used.push(budget);
+    this.#count();
+  }
+
   #count(): void {
     if (this.#isCounting) return;
     this.#isCounting = true;
@@ -48,13 +56,15 @@ export class SharedTurn {
   readonly #end = (): void => {
     this.#isCounting = false;
     this.number += 1;
-    this.usedMs = 0;
-    const turnedAway = this.#turnedAway;
+    const waiting = [...this.#turnedAway, ...this.#used];
+    this.#turnedAway = [];
+    this.#used = [];
     let resumed = 0;
-    for (; resumed < turnedAway.length && this.#hasTime(); resumed += 1)
-      turnedAway[resumed]?.resumeNext();
-    turnedAway.splice(0, resumed);
-    if (turnedAway.length > 0) this.#count();
+    for (; resumed < waiting.length && this.#hasTime(); resumed += 1)
+      waiting[resumed]?.resumeNext();
+    this.#turnedAway.unshift(...waiting.slice(resumed));
+    this.usedMs = 0;
+    if (this.#turnedAway.length > 0) this.#count();
   };
 }
 
@@ -66,10 +76,10 @@ export class TurnBudget {
   #timeLeftMs = 0;
   #untilLook = COMMANDS_PER_LOOK;
   #startedMs = 0;
-  /** It was turned away, and all that were turned away before it have run. */
+  /** It has waited, and all that are before it in line have run. */
   isNext = false;
 
-  /** `resume` is called when a connection that was turned away may run. */
+  /** `resume` is called when a connection that waits may run. */
   constructor(shared: SharedTurn, resume: () => void) {
     this.#shared = shared;
     this.#resume = resume;

@@ -105,16 +105,21 @@ describe('order and chunks', () => {
     expect(rig.ran.length).toBe(count + 10);
   });
 
-  test('after its share of time, other connections get their turn', () => {
+  test.each([
+    { workMs: 0.2, afterTurns: [32, 48] },
+    { workMs: 0.6, afterTurns: [16, 32] }, // it has used the time of all connections
+  ])('after its share of time, other connections get their turn: %o', ({ workMs, afterTurns }) => {
     const { clock, rig, client } = setUp();
     rig.commands.set('WORK', ({ reply }) => {
-      clock.now += 0.6;
+      clock.now += workMs;
       reply.simple('OK');
     });
-    client.send('WORK\r\n'.repeat(40));
+    client.send('WORK\r\n'.repeat(60));
     expect(rig.ran.length).toBe(16);
-    clock.endTurn();
-    expect(rig.ran.length).toBe(32);
+    for (const count of afterTurns) {
+      clock.endTurn();
+      expect(rig.ran.length).toBe(count);
+    }
   });
 
   test('S19 all connections together have a limited turn; those left out run first in the next', () => {

@@ -187,7 +187,7 @@ export class Session implements RespSession, TurnMember {
   }
 
   #work(): void {
-    const { clock } = this.#deps;
+    const { clock, sharedTurn } = this.#deps;
     const nowMs = clock.monotonicMs();
     if (!this.#parser.isMidCommand) this.#deadlines.commandBegins(nowMs);
     this.client.lastActiveMs = nowMs;
@@ -195,7 +195,7 @@ export class Session implements RespSession, TurnMember {
       this.#pause = this.#runCommands(nowMs);
       this.#deps.keyspace.endFetch();
       this.#budget.stop(clock.monotonicMs());
-      if (this.#pause === 'turn' && !this.#isEnding) clock.defer(this.#resume);
+      if (this.#pause === 'turn' && !this.#isEnding) sharedTurn.resumeLater(this.#budget);
     } else {
       this.#pause = 'turn';
     }
@@ -269,7 +269,7 @@ export class Session implements RespSession, TurnMember {
   }
 
   #waitFor(answer: Promise<void>, mark: number): void {
-    const { clock, metrics, turns, onBug } = this.#deps;
+    const { clock, metrics, turns, sharedTurn, onBug } = this.#deps;
     assert(!this.#context.args.isBorrowed, 'a command that waits has its own bytes');
     const startMs = clock.monotonicMs();
     answer.then(
@@ -282,7 +282,7 @@ export class Session implements RespSession, TurnMember {
         this.#answered(mark);
         // In the next turn: otherwise many commands with short waits would block the event loop together.
         this.#pause = 'turn';
-        clock.defer(this.#resume);
+        sharedTurn.resumeLater(this.#budget);
       },
       (thrown: unknown) => {
         onBug(thrown);

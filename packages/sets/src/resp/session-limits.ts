@@ -11,10 +11,9 @@ const COMMANDS_PER_LOOK = 16;
 const WEIGHT_SHIFT = 10;
 
 /**
- * How much time all connections together have used in this turn of the event loop: first those whose bytes have just
- * arrived, then, as far as time is left, those that wait. Connections that were turned away run in the order in which
- * they were turned away, then those that have used up their own time. A connection whose next chunk is already there
- * gets in line behind the first: otherwise a few busy ones would run in every turn.
+ * The time that all connections together have used in this turn of the event loop. First run those whose bytes have
+ * just arrived, then, while time is left, those that were turned away, in order, and those that have used up their
+ * own time. While any are turned away, new chunks wait behind them: otherwise a few busy ones would always come first.
  */
 export class SharedTurn {
   readonly clock: Clock;
@@ -32,7 +31,7 @@ export class SharedTurn {
   admits(budget: TurnBudget): boolean {
     this.#count();
     const isFirst = budget.isNext || this.#turnedAway.length === 0;
-    if (isFirst && this.#hasTime()) return true;
+    if (isFirst && this.leftMs > 0) return true;
     this.#turnedAway.push(budget);
     return false;
   }
@@ -49,8 +48,8 @@ export class SharedTurn {
     this.clock.defer(this.#end);
   }
 
-  #hasTime(): boolean {
-    return this.usedMs < setsLimits.turnTotalMs.value;
+  get leftMs(): number {
+    return setsLimits.turnTotalMs.value - this.usedMs;
   }
 
   readonly #end = (): void => {
@@ -60,7 +59,7 @@ export class SharedTurn {
     this.#turnedAway = [];
     this.#used = [];
     let resumed = 0;
-    for (; resumed < waiting.length && this.#hasTime(); resumed += 1)
+    for (; resumed < waiting.length && this.leftMs > 0; resumed += 1)
       waiting[resumed]?.resumeNext();
     this.#turnedAway.unshift(...waiting.slice(resumed));
     this.usedMs = 0;
@@ -76,6 +75,7 @@ export class TurnBudget {
   #timeLeftMs = 0;
   #untilLook = COMMANDS_PER_LOOK;
   #startedMs = 0;
+  #untilMs = 0;
   /** It has waited, and all that are before it in line have run. */
   isNext = false;
 
@@ -101,6 +101,7 @@ export class TurnBudget {
       this.#timeLeftMs = setsLimits.turnTimeMs.value;
     }
     this.#startedMs = nowMs;
+    this.#untilMs = nowMs + Math.min(this.#timeLeftMs, this.#shared.leftMs);
     this.#untilLook = COMMANDS_PER_LOOK;
     return true;
   }
@@ -112,7 +113,7 @@ export class TurnBudget {
     this.#untilLook -= 1 + (bytes >> WEIGHT_SHIFT);
     if (this.#untilLook > 0 && !hasWalked) return true;
     this.#untilLook = COMMANDS_PER_LOOK;
-    return this.#shared.clock.monotonicMs() - this.#startedMs < this.#timeLeftMs;
+    return this.#shared.clock.monotonicMs() < this.#untilMs;
   }
 
   stop(nowMs: number): void {

@@ -17,7 +17,7 @@ import type { StateSchema } from '../state/state-schema.js';
 import { CHANGED_SLOTS, GONE, NOT_KEPT, type SlotTable } from './slot-table.js';
 
 /** The cost of sorting an entry into its group, relative to the cost of encoding it. */
-const SORT_COST = 1 / 8;
+const SORT_COST = 1 / 4;
 
 /** An entry is kept in the last buffer if that is shorter, otherwise in a new one, so that buffers need not grow. */
 const KEPT_BYTES = 64 * 1024;

@@ -63,7 +63,7 @@ describe('X22 a snapshot that is encoded in slices', () => {
     let slices = 0;
     while (await turns.next()) slices += 1;
     await running;
-    expect(slices).toBe(21); // 40,000 keys are grouped, each an eighth of an entry, then encoded
+    expect(slices).toBe(24); // 40,000 keys are grouped, each a quarter of an entry, then encoded
   });
 
   test('is not changed by a function that modifies the value in place', async () => {

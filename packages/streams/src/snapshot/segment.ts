@@ -206,7 +206,7 @@ export function* mergedSegment(
   writer.blocks.enter(0, group);
   for (const { bytes, start, end } of mergeSegments(name, segments, versions)) {
     writer.blocks.addEncoded(bytes, start, end);
-    if (budget.spend(1, end - start)) yield;
+    if (budget.spend(segments.length, end - start)) yield; // each has an entry to compare
   }
   const [segment, ...more] = writer.finish();
   assert(more.length === 0, 'one group gives one segment');

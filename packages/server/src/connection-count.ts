@@ -83,6 +83,12 @@ export class ConnectionCount {
     this.#deps.limits.reached('server', `${this.#listener}ConnectionsMax`);
   }
 
+  /** Closed at the limit, because a new connection needs its place. */
+  evicted(): void {
+    this.cut('idle');
+    this.#deps.limits.reached('server', `${this.#listener}ConnectionsMax`);
+  }
+
   cut(reason: CutReason): void {
     const labels = { listener: this.#listener, reason };
     this.#deps.metrics.add('syncline_server_connections_cut_total', 1, labels);

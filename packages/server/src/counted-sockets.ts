@@ -4,27 +4,60 @@ import type { Server, Socket } from 'node:net';
 import { type TLSSocket, Server as TlsServer } from 'node:tls';
 import type { ConnectionCount } from './connection-count.js';
 
-/** Returns the open sockets. A socket above the limit is closed immediately and never added. */
-export function countSockets(server: Server, count: ConnectionCount): ReadonlySet<Socket> {
+type RemoteEnd = Pick<Socket, 'remoteAddress' | 'remotePort'>;
+
+/**
+ * Returns the open sockets. At the limit a new one takes the place of the oldest that `mayClose`, if that is given;
+ * otherwise it is closed immediately and never added.
+ */
+export function countSockets(
+  server: Server,
+  count: ConnectionCount,
+  mayClose?: (socket: Socket) => boolean,
+): ReadonlySet<Socket> {
   const sockets = new Set<Socket>();
+  /** By the address of the client, which a TLS socket shares with the socket below it. */
+  const secured = new Map<string, Socket>();
   const isSecure = server instanceof TlsServer;
-  server.maxConnections = count.connectionsMax; // Node closes those above it before any handshake
+  const forget = (socket: Socket) => {
+    if (sockets.delete(socket)) count.closed();
+  };
+  const closeOldest = () => {
+    for (const socket of sockets) {
+      if (!mayClose?.(secured.get(peerOf(socket)) ?? socket)) continue;
+      count.evicted();
+      socket.destroy();
+      return forget(socket); // its event comes later
+    }
+  };
+  // Node closes those above this limit before any handshake.
+  server.maxConnections = count.connectionsMax + (mayClose ? 1 : 0);
   server.on('drop', () => count.refused());
   server.prependListener('connection', (socket: Socket) => {
+    if (sockets.size >= count.connectionsMax) closeOldest();
     if (!count.opened()) return void socket.destroy();
     if (!isSecure) count.accepted();
     sockets.add(socket);
-    socket.once('close', () => {
-      sockets.delete(socket);
-      count.closed();
-    });
+    socket.once('close', () => forget(socket));
   });
   if (isSecure) {
-    server.on('secureConnection', () => count.accepted());
+    server.on('secureConnection', (socket: TLSSocket) => {
+      count.accepted();
+      const peer = peerOf(socket);
+      secured.set(peer, socket);
+      socket.once('close', () => {
+        if (secured.get(peer) === socket) secured.delete(peer);
+      });
+    });
     server.on('tlsClientError', (error: Error, { authorizationError }: TLSSocket) => {
       const cause = authorizationError;
       count.failed(cause ? `the client's certificate is not trusted (${cause})` : error.message);
     });
   }
   return sockets;
+}
+
+/** In the format of `getPeer` of grpc-js. */
+export function peerOf({ remoteAddress, remotePort }: RemoteEnd): string {
+  return `${remoteAddress}:${remotePort}`;
 }

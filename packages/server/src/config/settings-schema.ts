@@ -29,7 +29,9 @@ const http = {
   }),
   connectionsMax: integerSetting(
     { ...connectionsMax, default: 1_024 },
-    { help: 'HTTP connections. Further ones are closed immediately.' },
+    {
+      help: 'HTTP connections. A further one takes the place of the oldest without a request in progress; if there is none, it is closed immediately.',
+    },
   ),
   idleTimeoutMs: integerSetting(
     { ...idleTimeoutMs, default: 60_000 },

@@ -15,6 +15,7 @@ import type { Socket } from 'node:net';
 import { assert, type Clock, type Timer } from '@syncline/kernel';
 import type { GuessBudget } from '../auth/guess-budget.js';
 import type { ConnectionCount } from '../connection-count.js';
+import { peerOf } from '../counted-sockets.js';
 import type { LimitWatch } from '../limit-watch.js';
 import { serverLimits } from '../limits.js';
 import type { UnsentConnection, UnsentWatch } from '../unsent-watch.js';
@@ -195,12 +196,4 @@ function takeOverStreams(http2: Http2Server): StreamHandler {
 /** The client has reset the stream, or its connection is closed: no reply can be delivered. */
 function isOver(stream: ServerHttp2Stream): boolean {
   return stream.closed || stream.destroyed || stream.session?.destroyed !== false;
-}
-
-/** In the format of `getPeer` of grpc-js. */
-function peerOf({
-  remoteAddress,
-  remotePort,
-}: Pick<Socket, 'remoteAddress' | 'remotePort'>): string {
-  return `${remoteAddress}:${remotePort}`;
 }

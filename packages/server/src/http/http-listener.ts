@@ -54,7 +54,7 @@ export async function openHttpListener(
   });
   await app.ready();
   const { server } = app;
-  const sockets = countSockets(server, count);
+  const sockets = countSockets(server, count, (socket) => !inFlight.has(socket));
   server.on('timeout', (socket: Socket) => {
     if (!inFlight.isBetweenRequests(socket)) return;
     count.cut('idle');

@@ -1,7 +1,9 @@
 // Slow, idle, stalled and too many HTTP clients, with short limits and real sockets.
 import { createSystemClock, type Metrics, silentLogger } from '@syncline/kernel';
+import { makeCertificates } from '@syncline/testkit';
 import { afterEach, expect, test } from 'vitest';
 import { GuessBudget } from '../auth/guess-budget.js';
+import type { TlsCredentials } from '../config/server-config.js';
 import { LiveHub } from '../dashboard/live-hub.js';
 import { LimitWatch } from '../limit-watch.js';
 import type { ServerListener } from '../listener.js';
@@ -58,7 +60,11 @@ const routes: readonly ServerRoute[] = [
 
 let listener: ServerListener | undefined;
 
-async function open(timeouts: Partial<HttpTimeouts>, connectionsMax = 10): Promise<number> {
+async function open(
+  timeouts: Partial<HttpTimeouts>,
+  connectionsMax = 10,
+  tls?: TlsCredentials,
+): Promise<number> {
   const clock = createSystemClock();
   const logger = silentLogger;
   counted.length = 0;
@@ -77,7 +83,7 @@ async function open(timeouts: Partial<HttpTimeouts>, connectionsMax = 10): Promi
     },
     {
       address: { host: '127.0.0.1', port: 0 },
-      tls: undefined,
+      tls,
       connectionsMax,
       timeouts: { ...LONG, ...timeouts },
       routes,
@@ -140,28 +146,37 @@ test('a client that does not read its response is disconnected', async () => {
   expect(client.text().length).toBeLessThan(20_000_000);
 });
 
-test('connections above the limit are closed immediately, and there is room again after one ends', async () => {
-  const port = await open({}, 2);
-  const one = await openRawClient(port);
-  await using two = await openRawClient(port);
-  await using three = await openRawClient(port);
-  await three.closed;
-  expect(counted).toContain('syncline_server_connections_total http refused');
-  await one[Symbol.asyncDispose]();
-  await until(
-    () => counted.filter((line) => line.endsWith('http accepted')).length === 2,
-    'counted',
-  );
-  const answered = async (): Promise<boolean> => {
-    await using client = await openRawClient(port);
-    client.send('GET /small HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n');
-    await client.closed;
-    return client.text().includes('HTTP/1.1 200 ');
-  };
-  await until(answered, 'a new one finds room');
-  two.send('GET /small HTTP/1.1\r\nhost: localhost\r\n\r\n');
-  await until(() => two.text().includes('HTTP/1.1 200 '), 'the second one was never touched');
-});
+test.each(['without', 'with'] as const)(
+  'at the limit, a new connection takes the place of the oldest without a request: %s TLS',
+  async (mode) => {
+    await using certificates = await makeCertificates();
+    const { cert, key } = certificates.server;
+    const isSecure = mode === 'with';
+    const port = await open({}, 2, isSecure ? { cert, key, ca: undefined } : undefined);
+    const connect = () => openRawClient(port, isSecure ? { ca: certificates.ca.cert } : undefined);
+    await using busy = await connect();
+    busy.send('GET /live HTTP/1.1\r\nhost: localhost\r\n\r\n');
+    await until(() => hub.pagesCount === 1, 'the page is open');
+    await using silent = await connect();
+    await using late = await connect();
+    await silent.closed;
+    expect(counted).toContain('syncline_server_connections_cut_total http idle');
+    late.send('GET /live HTTP/1.1\r\nhost: localhost\r\n\r\n');
+    await until(() => hub.pagesCount === 2, 'its page is open, too');
+    await connect().then(
+      (refused) => refused.closed,
+      () => undefined, // before its handshake
+    );
+    expect(counted).toContain('syncline_server_connections_total http refused');
+    await late[Symbol.asyncDispose]();
+    await until(() => hub.pagesCount === 1, 'it has left');
+    await using next = await connect();
+    next.send('GET /small HTTP/1.1\r\nhost: localhost\r\n\r\n');
+    await until(() => next.text().includes('HTTP/1.1 200 '), 'there is room again');
+    const before = busy.text().length;
+    await until(() => busy.text().length > before, 'the page was never touched');
+  },
+);
 
 test('a request that was answered before its body arrived gets no second answer', async () => {
   await using client = await openRawClient(

@@ -34,7 +34,7 @@ export function fillDemoCommand(command: Command, world: CliWorld): void {
   ]);
   command
     .option('--act <name>', `Run one part of the demo: ${ACTS.map(({ name }) => name).join(', ')}`)
-    .option('--fast', 'Shorten pauses and exit after the last part')
+    .option('--fast', 'Skip pauses, do less work, and exit after the last part')
     .option('--json', 'Print JSON lines')
     .action((options: DemoOptions) => demo(world, options));
 }

@@ -32,7 +32,7 @@ _DATA_DIR, _MEMORY and _LISTEN_HOST are ignored.`;
 
 export function fillDevCommand(command: Command, world: CliWorld): void {
   addExamples(command, [
-    ['syncline dev', 'three nodes, data removed at the end'],
+    ['syncline dev', 'three nodes, data removed on exit'],
     ['syncline dev -n 5 --keep-data ./cluster', 'five nodes, data kept'],
     ['syncline dev --http-port 8400', 'node 1 on 8400, node 2 on 8410, …'],
   ]);
@@ -94,10 +94,10 @@ async function runUntilStopped(
   let isStopping = false;
   const allEnded = cluster.watch(({ nodeId, command }, how) => {
     if (isStopping) return;
-    say(world, `syncline: node ${nodeId} ended (${how}). The others keep running. To restart it:`);
+    say(world, `syncline: node ${nodeId} exited (${how}). The others keep running. To restart it:`);
     say(world, `  ${command}`);
   });
   const isAsked = await Promise.race([stopRequest.then(() => true), allEnded.then(() => false)]);
   isStopping = true;
-  if (!isAsked) throw new SynclineError('closed', 'all nodes have ended.');
+  if (!isAsked) throw new SynclineError('closed', 'all nodes have exited.');
 }

@@ -30,7 +30,7 @@ export function renderDevWelcome(facts: DevWelcomeFacts, paint: Paint): string {
     ...names.map((name) => paint('cyan', shownAddress(listeners, name, isTls))),
   ]);
   const count = nodes.length === 1 ? 'one node' : `${nodes.length} nodes`;
-  const data = `Data in ${facts.directory}${facts.isKept ? '' : ', removed at the end'}.`;
+  const data = `Data in ${facts.directory}${facts.isKept ? '' : ', removed on exit'}.`;
   return [
     `\n${paint('bold', `Syncline ${facts.version}`)}, ${count} on this machine.\n${data}\n\n`,
     renderColumns([['node', ...names].map((title) => paint('dim', title)), ...rows], '  '),

@@ -42,7 +42,7 @@ export function addSetCommand(jobs: Command, world: CliWorld): void {
       'Custom status: 2 to 2147483646 is running, -3 and below is failed',
     )
     .option('--message <text>', 'Human-readable message')
-    .option('--progress <share>', 'Progress from 0 to 1; on its own, the status is running');
+    .option('--progress <share>', 'Progress from 0 to 1; implies running if given alone');
   addServerOptions(command, 'Print the state as JSON').action(
     (jobId: string, options: SetOptions) => set(world, jobId, options),
   );

@@ -30,7 +30,7 @@ const http = {
   connectionsMax: integerSetting(
     { ...connectionsMax, default: 1_024 },
     {
-      help: 'HTTP connections. A further one takes the place of the oldest without a request in progress; if there is none, it is closed immediately.',
+      help: 'Maximum number of HTTP connections. At the limit, a new connection replaces the oldest idle one; if none is idle, the new one is closed immediately.',
     },
   ),
   idleTimeoutMs: integerSetting(
@@ -53,7 +53,7 @@ const grpc = {
   }),
   connectionsMax: integerSetting(
     { ...connectionsMax, default: 1_024 },
-    { help: 'gRPC connections. Further ones are closed immediately.' },
+    { help: 'Maximum number of gRPC connections. Further ones are closed immediately.' },
   ),
   idleTimeoutMs: integerSetting(
     { ...idleTimeoutMs, default: 300_000 },
@@ -74,7 +74,7 @@ const resp = {
   }),
   connectionsMax: integerSetting(
     { ...connectionsMax, default: 10_000 },
-    { help: 'RESP connections. Further ones are closed immediately.' },
+    { help: 'Maximum number of RESP connections. Further ones are closed immediately.' },
   ),
   idleTimeoutMs: integerSetting(
     { ...idleTimeoutMs, default: 0 },
@@ -93,7 +93,7 @@ const mesh = {
     help: 'Name of the cluster. Nodes with a different name are refused.',
   }),
   peers: listSetting(peerAddressSchema, 16, {
-    help: "The other nodes. This node's own entry is skipped, so that all nodes can use the same list.",
+    help: "Address of each node in the cluster. This node's own entry is skipped, so that all nodes can use the same list.",
     flag: '--peer <id@host:port>',
     allowedItem: 'ID@HOST:PORT (id 1 to 65535)',
   }),
@@ -141,7 +141,7 @@ const mesh = {
   }),
   connectionsMax: integerSetting(
     { ...connectionsMax, default: 128 },
-    { help: 'Mesh connections, including those in their handshake.' },
+    { help: 'Maximum number of mesh connections, including those in their handshake.' },
   ),
 };
 
@@ -197,7 +197,7 @@ const sets = {
   startupDelayMs: integerSetting(
     { min: 0, max: 60_000, default: 1_000 },
     {
-      help: 'How long the first write after startup waits until every peer has responded or is known to be unreachable.',
+      help: 'How long the first write after startup waits for every peer to respond or turn out to be unreachable.',
     },
   ),
   antiEntropyIntervalMs: integerSetting(

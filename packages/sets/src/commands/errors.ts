@@ -130,7 +130,7 @@ function unknownCommand(words: readonly string[], remark: string | undefined): s
  * lists them all.
  */
 export const errorWords = {
-  ERR: 'Everything else: the request is invalid, or a limit was exceeded. The text says which.',
+  ERR: 'Any other error: the request is invalid, or a limit was exceeded. The text says which.',
   EXECABORT:
     'EXEC: a queued command was refused, or EXEC itself. No part of the transaction has run.',
   LOADING: 'The node is still loading its sets. INFO shows the progress.',

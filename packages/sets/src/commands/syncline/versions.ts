@@ -12,7 +12,7 @@ const entriesMax = kernelLimits.versionVectorEntriesMax.value;
 const vv = define('syncline.vv', -1, ['readonly', 'fast'], {
   syntax: '[MINE]',
   summary:
-    'Returns what this node has applied, as a token for SYNCLINE.READ AFTER; with MINE the smallest token that covers the writes of this connection.',
+    'Returns the version vector of this node, for SYNCLINE.READ AFTER; with MINE the smallest one that covers the writes of this connection.',
   run(context) {
     const { args, keyspace, reply } = context;
     if (args.length === 1) reply.bulkText(keyspace.version().toString());

@@ -58,12 +58,12 @@ test('three nodes; one dies and the others keep running; Ctrl-C stops all and le
   const [first, second] = nodes;
   if (first === undefined || second === undefined) throw new Error('three nodes were started');
   process.kill(await processOf(second), 'SIGKILL');
-  await dev.until('report', () => /node 2 ended \(SIGKILL\)/.exec(dev.stderr) ?? undefined);
+  await dev.until('report', () => /node 2 exited \(SIGKILL\)/.exec(dev.stderr) ?? undefined);
   expect((await statusOf(first))?.nodeId).toBe(1);
 
   dev.pressControlC();
   expect(await dev.end()).toEqual({ code: 0, signal: undefined });
-  expect(dev.stderr).not.toContain('ended without waiting'); // each node was asked once
+  expect(dev.stderr).not.toContain('stopped without waiting'); // each node was asked once
   for (const node of nodes) expect(await statusOf(node)).toBeUndefined();
   expect(await readdir(directory.path)).toEqual([]);
   expect(dev.stderr).toMatch(/^1 \| .*listening/m);

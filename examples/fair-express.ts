@@ -1,4 +1,4 @@
-// A real Express server with room for 40 requests per second; one noisy client sends 200, three quiet ones 10 each.
+// A real Express server with capacity for 40 requests per second; one noisy client sends 200, three quiet ones 10 each.
 // It runs three seconds without fair throttling and three with it, and prints how many requests of each client
 // succeeded.
 //
@@ -81,7 +81,7 @@ await using tracker = createFairTracker({ policy: 'linear' });
 const guard = fairExpress(tracker, { keyGenerator: (request) => request.get('x-tenant') });
 
 process.stdout.write(
-  `two runs of ${SECONDS} s, room for ${CAPACITY_PER_SECOND} requests per second\n`,
+  `two runs of ${SECONDS} s, capacity for ${CAPACITY_PER_SECOND} requests per second\n`,
 );
 const runs = { without: await measure([]), 'with fair': await measure([guard]) };
 for (const [title, tallies] of Object.entries(runs)) {

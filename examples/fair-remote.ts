@@ -48,7 +48,7 @@ show('the service is stopped', trackers);
 for (let failures = 0; failures < 30; failures += 1) third.report('newcomer', 'failure');
 const { throttled } = third.register('newcomer');
 process.stdout.write(
-  `instance 3 continues by itself: a new noisy caller is ${throttled ? '' : 'not '}throttled\n`,
+  `instance 3 continues on its own: a new noisy caller is ${throttled ? '' : 'not '}throttled\n`,
 );
 
 for (const tracker of trackers) await tracker.close({ timeoutMs: 100 });

@@ -34,7 +34,9 @@ test('other errors are returned unchanged', () => {
 
 test('the warning names the known tags, so that a typo is obvious', () => {
   const start = '🟡 No task has written tag "ingst", and it is not expected.';
-  expect(unknownTagText('ingst', ['ingest', 'report'])).toBe(`${start} There are: ingest, report.`);
+  expect(unknownTagText('ingst', ['ingest', 'report'])).toBe(
+    `${start} Known tags: ingest, report.`,
+  );
   expect(unknownTagText('ingst', [])).toBe(`${start} The job has no tags yet.`);
   const many = Array.from({ length: 25 }, (_, at) => `t${at}`);
   expect(unknownTagText('ingst', many)).toMatch(/ t19 and 5 more\.$/);

@@ -131,6 +131,6 @@ export async function warnIfTagUnknown(
 export function unknownTagText(tag: string, known: readonly string[]): string {
   const shown = known.slice(0, SHOWN_TAGS_MAX).map(printable).join(', ');
   const more = known.length > SHOWN_TAGS_MAX ? ` and ${known.length - SHOWN_TAGS_MAX} more` : '';
-  const there = known.length === 0 ? 'The job has no tags yet.' : `There are: ${shown}${more}.`;
+  const there = known.length === 0 ? 'The job has no tags yet.' : `Known tags: ${shown}${more}.`;
   return `🟡 No task has written tag "${printable(tag)}", and it is not expected. ${there}`;
 }

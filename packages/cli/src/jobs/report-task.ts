@@ -67,7 +67,7 @@ function isNotFound(thrown: unknown): thrown is SynclineError {
 function countOf(flag: string, text: string): number {
   if (/^[1-9]\d{0,5}$/.test(text)) return Number(text);
   const shown = JSON.stringify(text.slice(0, 100));
-  throw new SynclineError('invalid-argument', `${flag} is ${shown}; expected an integer from 1.`);
+  throw new SynclineError('invalid-argument', `${flag} is ${shown}; expected a positive integer.`);
 }
 
 type TaskStore = Pick<JobStore, 'capabilities' | 'createJob' | 'getJob' | 'lease' | 'setState'>;

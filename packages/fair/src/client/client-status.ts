@@ -148,7 +148,7 @@ export class ConnectionLog {
   skewed(skewMs: number): void {
     if (this.#hasReportedSkew) return;
     this.#hasReportedSkew = true;
-    this.#logger.warn('large clock difference to the fair state service', { skewMs });
+    this.#logger.warn('the clock is far off from that of the fair state service', { skewMs });
   }
 
   #enter(condition: Condition): boolean {

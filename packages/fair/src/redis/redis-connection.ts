@@ -147,7 +147,7 @@ export class RedisConnection {
     if (this.#isUp === isUp) return;
     this.#isUp = isUp;
     this.#deps.metrics.set('syncline_fair_redis_connected', isUp ? 1 : 0);
-    this.#deps.logger.info(isUp ? 'redis answers' : 'redis does not answer', { slice: 'fair' });
+    this.#deps.logger.info(isUp ? 'redis reachable' : 'redis unreachable', { slice: 'fair' });
   }
 }
 

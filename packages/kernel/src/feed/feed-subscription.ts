@@ -353,7 +353,7 @@ export class FeedSubscription<C extends FeedChange, E>
 function badBatchMax(max: number): SynclineError {
   return new SynclineError(
     'invalid-argument',
-    `invalid batch size ${max}: expected an integer from 1`,
+    `invalid batch size ${max}: expected a positive integer`,
     { details: { field: 'max' } },
   );
 }

@@ -205,7 +205,7 @@ describe('a subscriber', () => {
   test.each([0, -1, 1.5, Number.NaN])('cannot be read in batches of %d', (max) => {
     const { subscribe, feed } = createFeed();
     const subscription = subscribe();
-    expect(() => subscription.batches(max)).toThrow('integer from 1');
+    expect(() => subscription.batches(max)).toThrow('positive integer');
     expect(feed.subscribersCount).toBe(0);
   });
 

@@ -258,7 +258,7 @@ function checkRevision(after: number | undefined): void {
   if (after === undefined || (Number.isSafeInteger(after) && after >= 0)) return;
   throw new SynclineError(
     'invalid-argument',
-    `cannot resume after ${after}: a revision is an integer from 0`,
+    `cannot resume after ${after}: expected an integer of at least 0`,
     {
       details: { field: 'after' },
     },

@@ -65,7 +65,7 @@ describe('invalid material', () => {
     expectFlaw({ cert, key: '\0\0' }, ['key', 'not-pem', /no "BEGIN PRIVATE KEY" block/]);
     expectFlaw({ cert: cut(cert), key }, ['cert', 'unreadable', /cannot be read \(/]);
     expectFlaw({ cert, key: cut(key) }, ['key', 'unreadable', /cannot be read \(/]);
-    expectFlaw({ ca: 'hello' }, ['ca', 'not-pem', /^the file of TLS authorities/]);
+    expectFlaw({ ca: 'hello' }, ['ca', 'not-pem', /^the TLS CA certificate/]);
     expectFlaw({ ca: cut(cert) }, ['ca', 'unreadable', /cannot be read \(/]);
   });
 

@@ -34,7 +34,7 @@ type TlsField = keyof TlsMaterial;
 const FIELD_NAMES: Readonly<Record<TlsField, string>> = {
   cert: 'TLS certificate',
   key: 'TLS key',
-  ca: 'file of TLS authorities',
+  ca: 'TLS CA certificate',
 };
 
 /** Throws `invalid-argument` for the first part that cannot work. Parts may be missing. */

@@ -102,7 +102,7 @@ function severalHosts(count: number): RequestRefusal {
 }
 
 function foreignOrigin(): RequestRefusal {
-  const message = 'requests from web pages of another origin must not change anything';
+  const message = 'web pages from another origin are not allowed to change anything';
   const details = { field: 'origin' };
   return { status: 403, error: new SynclineError('invalid-argument', message, { details }) };
 }

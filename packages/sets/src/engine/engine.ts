@@ -260,7 +260,7 @@ export class SetsEngine {
       if (error.code !== 'storage-full' && error.code !== 'unavailable') throw error;
       if (this.#isClosing) return;
       this.#claimError = error;
-      logger.warn('no room to store the epoch, writes are refused', { reason: error.message });
+      logger.warn('no space to store the epoch; writes are refused', { reason: error.message });
       this.keyspace.refuseWrites(error);
       this.#claimTimer = clock.setTimer(CLAIM_RETRY_MS, () => {
         this.#claim(files, previous).catch((failure: unknown) =>
@@ -346,7 +346,7 @@ export class SetsEngine {
   }
 
   #onFailed(error: SynclineError): void {
-    this.#deps.logger.error('the sets failed, writes are refused until a restart', { error });
+    this.#deps.logger.error('sets failed; writes are refused until a restart', { error });
     this.keyspace.refuseWrites(error);
     this.#gate.shut(error);
     this.checkpoints?.dispose();

@@ -260,7 +260,7 @@ export class Pulls {
     const { logger, metrics, state } = this.#deps;
     const { version, liveDots } = state.digestNow();
     metrics.add('syncline_sets_divergence_total');
-    logger.error('this node and a peer differ at the same version: nothing is repaired', {
+    logger.error('sets differ from those of a peer at the same version; not repaired', {
       peer,
       version: version.toString(),
       liveDots,

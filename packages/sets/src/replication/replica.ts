@@ -278,7 +278,7 @@ export class Replica implements ChannelHandler, TurnFollower {
     const waitMs = setsLimits.firstPullWaitMs.value;
     const giveUp = () => {
       this.#isCaughtUp = true;
-      logger.warn('no peer could be reached: serving what is stored here', { waitMs });
+      logger.warn('no peer reachable; serving local data', { waitMs });
     };
     this.#waitingAlone = clock.setTimer(waitMs, giveUp, { unref: true });
   }
@@ -372,7 +372,7 @@ export class Replica implements ChannelHandler, TurnFollower {
     const before = formatActor(state.version.own);
     try {
       const epoch = await this.#deps.raiseEpoch(seen);
-      logger.warn('peers know operations of this node that its disk does not have: new epoch', {
+      logger.warn('peers have operations of this node that its disk lacks; starting a new epoch', {
         before,
         epoch,
       });

@@ -201,7 +201,7 @@ class JsonlSource<T> implements Source<T, Json> {
   #missing(partition: string, place: string): SynclineError {
     return new SynclineError(
       'not-found',
-      `source "${this.uid}": the file ${partition} does not exist (looked at /${place})`,
+      `source "${this.uid}": the file ${partition} does not exist (looked for /${place})`,
       { details: { uid: this.uid, partition } },
     );
   }

@@ -116,7 +116,7 @@ export class PipelineRun implements AsyncDisposable {
 
   async #main(): Promise<void> {
     let isFinished = this.#session?.head?.isFinished === true;
-    if (isFinished) this.#deps.logger.info('pipeline finished earlier', {});
+    if (isFinished) this.#deps.logger.info('pipeline had already finished', {});
     else this.#enter('recovered');
     try {
       while (!isFinished) {

@@ -90,7 +90,7 @@ export class PipelineWorker {
     if (message.generation !== this.#generation) {
       const error = new SynclineError(
         'fenced',
-        `worker ${this.#deps.index} is of another generation`,
+        `worker ${this.#deps.index} belongs to another generation`,
       );
       this.#deps.tell({ generation: message.generation, kind: 'nack', error: plainError(error) });
       return;

@@ -15,7 +15,7 @@ test('output for people and for programs, and https to a server that speaks plai
   const url = await server.url();
   const people = await runCli(['status', '--url', url]);
   expect(people).toMatchObject({ code: 0, stderr: '' });
-  expect(people.stdout).toMatch(/^node 7 of syncline {2}ready\n/);
+  expect(people.stdout).toMatch(/^node 7 of cluster syncline {2}ready\n/);
   expect(people.stdout).toContain(new URL(url).host);
   const programs = await runCli(['status', '--json'], { environment: { SYNCLINE_URL: url } });
   expect(JSON.parse(programs.stdout)).toMatchObject({ nodeId: 7, isReady: true });

@@ -59,7 +59,7 @@ async function run(args: readonly string[]) {
 test('the status of a server that is not ready is shown, and the exit code is 3', async () => {
   const { exit, url, stdout, stderr } = await ask(200, status);
   expect(exit).toBe(3);
-  expect(stdout).toMatch(/^node 1 of syncline {2}not ready\n/);
+  expect(stdout).toMatch(/^node 1 of cluster syncline {2}not ready\n/);
   expect(stderr).toBe(`syncline: ${url} is not ready: slice:sets (loading).\n`);
 });
 

@@ -9,7 +9,7 @@ import { printable } from '../printable.js';
 export function renderStatus(status: ServerStatus, paint: Paint): string {
   const state = status.isReady ? paint('green', 'ready') : paint('red', 'not ready');
   const name = paint('bold', `node ${status.nodeId}`);
-  const head = `${name} of ${printable(status.clusterId)}  ${state}\n\n`;
+  const head = `${name} of cluster ${printable(status.clusterId)}  ${state}\n\n`;
   const facts = [
     ['version', printable(`${status.version} on Node ${status.nodeVersion}`)],
     ['up', formatDuration(status.uptimeMs)],

@@ -45,7 +45,7 @@ describe('human units', () => {
     [90_000, 'ms', '1.5 min'],
     [250, 'ms', '250 ms'],
     [1_234, 'ms', '1,234 ms'],
-    [4096, 'entries', '4,096 entries'],
+    [4096, 'entries', '4,096'],
     [0, 'ms', '0 ms'],
   ] as const)('%d %s is %s', (value, unit, text) => {
     expect(formatLimit({ value, unit })).toBe(text);

@@ -20,6 +20,7 @@ export function formatLimit({ value, unit }: Pick<Limit, 'value' | 'unit'>): str
     case 'ms':
       return formatSteps(value, timeSteps, 'ms');
     case 'entries':
+      return formatNumber(value); // the text says of what
     case 'attempts':
     case 'connections':
     case 'levels':

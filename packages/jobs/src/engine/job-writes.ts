@@ -1,5 +1,4 @@
 // Writes: has the core decide each change, based on the rows as seen by the commit being formed, and stages the result.
-// Everything but state writes is always synced: an epoch must not be issued twice.
 import { SynclineError } from '@syncline/kernel';
 import * as core from '../core/decisions.js';
 import { checkIncarnationOf, hasCode } from '../core/refusals.js';
@@ -30,12 +29,9 @@ export function jobWrites(parts: EngineParts, leases: Leases): StoreWrites {
     signal: AbortSignal | undefined,
     decide: (staged: StagedJob | undefined, nowMs: number) => D,
   ): Promise<D> => {
-    const decideNow: DecideCall<D> = (batch, staged) => {
+    const decideNow: DecideCall<D> = (staged) => {
       const decision = decide(staged, clock.nowMs());
-      if (decision.kind === 'apply') {
-        staged?.stage(decision);
-        batch.requireSynced();
-      }
+      if (decision.kind === 'apply') staged?.stage(decision);
       return decision;
     };
     return commit(jobId, decideNow, { signal });
@@ -58,7 +54,7 @@ export function jobWrites(parts: EngineParts, leases: Leases): StoreWrites {
     createJob: (spec, signal) =>
       commit(
         spec.jobId,
-        (batch, staged) => {
+        (staged, batch) => {
           const decision = core.decideCreate(staged?.rows, spec, {
             incarnation: Buffer.from(random.bytes(INCARNATION_BYTES)).toString('hex'),
             jobsCount: batch.jobsCount,
@@ -69,7 +65,6 @@ export function jobWrites(parts: EngineParts, leases: Leases): StoreWrites {
           const head = { revision: 0, timestampMs: 0, compactedTo: 0, logRecords: 0, counts };
           const rows = { row: decision.job, head, tasks: [], cells: [], handle: undefined };
           batch.add(jobs.create(rows), true).stage(decision);
-          batch.requireSynced();
           return { job: decision.info, created: true };
         },
         { signal },
@@ -90,14 +85,13 @@ export function jobWrites(parts: EngineParts, leases: Leases): StoreWrites {
     },
 
     async deleteJob({ jobId, incarnation, ifRevision }, signal) {
-      const decide: DecideCall<boolean> = (batch, staged) => {
+      const decide: DecideCall<boolean> = (staged) => {
         if (!staged) return false;
         checkIncarnationOf(staged.row, incarnation);
         const { revision } = staged.head;
         if (ifRevision !== undefined && ifRevision !== revision)
           throw movedOn(jobId, revision, ifRevision);
         staged.isDeleted = true;
-        batch.requireSynced();
         return true;
       };
       try {
@@ -126,7 +120,7 @@ export function jobWrites(parts: EngineParts, leases: Leases): StoreWrites {
 
     setState(write, signal) {
       const { jobId, taskId, tag } = write;
-      const decide: DecideCall<EncodedResult> = (batch, staged) => {
+      const decide: DecideCall<EncodedResult> = (staged) => {
         const cell = staged?.cellOf(taskId, tag);
         const decision = core.decideSetState(staged?.rowsWith(taskId, cell), write, clock.nowMs());
         switch (decision.kind) {
@@ -138,8 +132,8 @@ export function jobWrites(parts: EngineParts, leases: Leases): StoreWrites {
             return { applied: false, duplicate: false, state };
           }
           case 'apply': {
-            if (write.durability !== 'buffered' || decision.task) batch.requireSynced();
             staged?.stage(decision, { taskId, tag, row: decision.cell });
+            if (staged && write.durability !== 'buffered') staged.hasSyncedState = true;
             const state = staged?.changes.at(-1)?.bytes ?? encodeState(decision.state);
             return { applied: true, duplicate: false, state };
           }

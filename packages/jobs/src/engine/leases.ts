@@ -75,10 +75,13 @@ export function createLeases({ adapter, clock, commits, jobs, logger, metrics }:
 
   async function declare(lease: LeaseRef): Promise<void> {
     const { jobId, taskId, epoch } = lease;
-    const decide = (batch: CommitBatch, staged: StagedJob | undefined) =>
-      declareLost(batch, staged, lease);
+    const options = { overdue: taskId, isOwn: true };
     try {
-      const lost = await commits.run(jobId, decide, { overdue: taskId, isOwn: true });
+      const lost = await commits.run(
+        jobId,
+        (staged, batch) => declareLost(staged, batch, lease),
+        options,
+      );
       if (!lost) return;
       const { revision } = lost;
       logger.warn('🟡 a task lost its lease', { jobId, taskId, epoch, revision });
@@ -89,7 +92,7 @@ export function createLeases({ adapter, clock, commits, jobs, logger, metrics }:
   }
 
   /** Undefined if the lease has been renewed since, or its task has no work left. Throws `corrupt`. */
-  function declareLost(batch: CommitBatch, staged: StagedJob | undefined, lease: LeaseRef) {
+  function declareLost(staged: StagedJob | undefined, batch: CommitBatch, lease: LeaseRef) {
     const { incarnation, taskId, epoch } = lease;
     const isOverdue = shared
       ? batch.rows.isOverdue?.(taskId)
@@ -99,7 +102,6 @@ export function createLeases({ adapter, clock, commits, jobs, logger, metrics }:
     const decision = decideLost(staged.rowsWith(taskId), epoch, clock.nowMs());
     if (!decision) return undefined;
     staged.stage(decision);
-    batch.requireSynced();
     inFlight.add(nameOf(lease));
     return decision.lease;
   }

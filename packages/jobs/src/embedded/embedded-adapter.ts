@@ -47,14 +47,17 @@ export class EmbeddedAdapter implements port.StoreAdapter<load.EmbeddedHandle> {
     return { ...start, generation };
   }
 
-  whenReadable(): Promise<void> | undefined {
-    const { storage } = this.#deps;
-    return storage.health().kind === 'reopening' ? storage.whenReadable() : undefined;
-  }
-
   async loadJob(jobId: string): Promise<port.JobRows<load.EmbeddedHandle> | undefined> {
-    const job = await load.loadRows(this.#deps.storage, jobId);
-    return job && this.#isCommitted(job.handle.jobNo) ? job : undefined;
+    const { storage } = this.#deps;
+    for (;;) {
+      await storage.whenReadable();
+      try {
+        const job = await load.loadRows(storage, jobId);
+        return job && this.#isCommitted(job.handle.jobNo) ? job : undefined;
+      } catch (thrown) {
+        if (!hasCode(thrown, 'unavailable')) throw thrown; // reopened in the meantime
+      }
+    }
   }
 
   async commit(
@@ -62,6 +65,7 @@ export class EmbeddedAdapter implements port.StoreAdapter<load.EmbeddedHandle> {
     decide: port.Decide<load.EmbeddedHandle>,
   ): Promise<void> {
     const { storage } = this.#deps;
+    if (storage.health().kind !== 'ok') await storage.whenReadable();
     const commit = decide({
       cell: (job, taskId, tag) => this.#cell(job.handle, taskId, tag).row,
       state: (job, taskId, tag) => {
@@ -94,13 +98,13 @@ export class EmbeddedAdapter implements port.StoreAdapter<load.EmbeddedHandle> {
       if (kind === 'delete' && handle) this.#deletions.add(handle.jobNo);
   }
 
-  readStates({ handle }: Job, cells: readonly port.CellRef[]): readonly (Uint8Array | undefined)[] {
-    return cells.map(({ revision }) => this.#record(handle, revision));
+  readStates({ handle }: Job, cells: readonly port.CellRef[]) {
+    return this.#read(() => cells.map(({ revision }) => this.#record(handle, revision)));
   }
 
-  openView(job: Job, filter: JobFilter): port.StoreView {
+  openView(job: Job, filter: JobFilter) {
     const { storage, clock } = this.#deps;
-    return embeddedView(job, filter, storage.snapshot(), clock);
+    return this.#read(() => embeddedView(job, filter, storage.snapshot(), clock));
   }
 
   async *listJobs({ prefix, after }: port.JobRange): AsyncGenerator<readonly port.ListedJob[]> {
@@ -146,6 +150,12 @@ export class EmbeddedAdapter implements port.StoreAdapter<load.EmbeddedHandle> {
       const { code } = SynclineError.from(thrown, 'storage-failed');
       logger.warn('🟡 cursors of jobs will reset at the next start', { error: code });
     }
+  }
+
+  /** Reads at once, unless the storage is being reopened. */
+  #read<T>(read: () => T): T | Promise<T> {
+    const { storage } = this.#deps;
+    return storage.health().kind === 'ok' ? read() : storage.whenReadable().then(read);
   }
 
   /** False while the job's creation is in flight: the storage may show it already. */

@@ -4,7 +4,6 @@
 //
 // In a shared store a job with subscribers is not evicted, since the changes of other processes must be followed.
 import { assert } from '@syncline/kernel';
-import { hasCode } from '../core/refusals.js';
 import type { JobsMetrics } from '../metrics-list.js';
 import type { StoredChange } from './changes.js';
 import type { JobFeed } from './job-feed.js';
@@ -165,7 +164,7 @@ export class JobCache {
   #load(jobId: string): Promise<boolean> {
     const load = async () => {
       try {
-        const rows = await this.#read(jobId);
+        const rows = await this.#deps.adapter.loadJob(jobId);
         if (this.#loading.get(jobId) !== loading) return true;
         if (rows) this.add(this.create(rows));
         return rows !== undefined;
@@ -176,19 +175,6 @@ export class JobCache {
     const loading = load();
     this.#loading.set(jobId, loading);
     return loading;
-  }
-
-  async #read(jobId: string): Promise<JobRows | undefined> {
-    const { adapter } = this.#deps;
-    for (;;) {
-      await adapter.whenReadable?.();
-      try {
-        return await adapter.loadJob(jobId);
-      } catch (thrown) {
-        // The store is being reopened: wait and try again.
-        if (!hasCode(thrown, 'unavailable') || !adapter.whenReadable) throw thrown;
-      }
-    }
   }
 
   /** Never evicts the most recently used job, whatever its size. */

@@ -32,7 +32,7 @@ export interface JobReadsDeps extends EngineParts {
 const SUMMARY_BYTES = 200;
 /** How often a read is retried because other processes replaced the states in the meantime. */
 const CATCH_UP_ATTEMPTS = 20;
-/** How long a subscriber waits before it retries a shared store that was unreachable. */
+/** How long a subscriber waits before it retries a store that was unreachable. */
 const VIEW_RETRY_MS = 250;
 /** Approximate overhead of a state on a page, excluding its message. */
 const STATE_BYTES = 16;
@@ -91,11 +91,10 @@ export class JobReads implements StoreReads {
           return isDamaged ? listed : summaryOf(listed);
         });
     }
-    await adapter.whenReadable?.();
     return jobListOf(query, pages());
   }
 
-  /** The job stays in memory while the view is open. Subscribers also wait while a shared store is unreachable. */
+  /** The job stays in memory while the view is open. Subscribers also wait while the store is unreachable. */
   async view(
     { jobId, incarnation }: Pick<JobInfo, 'jobId' | 'incarnation'>,
     filter: JobFilter,
@@ -146,7 +145,6 @@ export class JobReads implements StoreReads {
     for (;;) {
       try {
         job.checkWhole();
-        await adapter.whenReadable?.();
         const view = await commits.whenInSync(() => {
           if (job.isDeleted) throw noSuchJob(job.row.jobId);
           return adapter.openView(job, filter);
@@ -158,9 +156,8 @@ export class JobReads implements StoreReads {
         });
         return view;
       } catch (thrown) {
-        const canWait = isSubscriber || !adapter.shared;
-        if (!hasCode(thrown, 'unavailable') || !canWait || signal?.aborted) throw thrown;
-        if (adapter.shared) await clock.sleep(VIEW_RETRY_MS, signal);
+        if (!hasCode(thrown, 'unavailable') || !isSubscriber || signal?.aborted) throw thrown;
+        await clock.sleep(VIEW_RETRY_MS, signal);
       }
     }
   }
@@ -202,26 +199,19 @@ export class JobReads implements StoreReads {
     ask: () => Asked,
   ): Promise<Asked & { readonly states: ReadonlyMap<string, Uint8Array | undefined> }> {
     const { adapter, commits } = this.#deps;
+    const read = () => {
+      if (job.isDeleted) throw noSuchJob(job.row.jobId);
+      const asked = ask();
+      return { asked, found: adapter.readStates(job, asked.cells) };
+    };
     for (let attempt = 0; ; attempt += 1) {
-      try {
-        await adapter.whenReadable?.();
-        const read = () => {
-          if (job.isDeleted) throw noSuchJob(job.row.jobId);
-          const asked = ask();
-          return { asked, found: adapter.readStates(job, asked.cells) };
-        };
-        const { asked, found } = attempt === 0 ? read() : await commits.whenInSync(read);
-        const list = await found;
-        const { cells } = asked;
-        const missing = cells.find((_, at) => !list[at]);
-        const states = new Map(
-          cells.map(({ taskId, tag }, at) => [cellName(taskId, tag), list[at]]),
-        );
-        if (!missing) return { ...asked, states };
-        if (attempt > (adapter.shared ? CATCH_UP_ATTEMPTS : 0)) throw missingChange(job, missing);
-      } catch (thrown) {
-        if (!hasCode(thrown, 'unavailable') || attempt > 1) throw thrown;
-      }
+      const { asked, found } = attempt === 0 ? read() : await commits.whenInSync(read);
+      const { cells } = asked;
+      const list = await found;
+      const missing = cells.find((_, at) => !list[at]);
+      const states = new Map(cells.map(({ taskId, tag }, at) => [cellName(taskId, tag), list[at]]));
+      if (!missing) return { ...asked, states };
+      if (attempt > (adapter.shared ? CATCH_UP_ATTEMPTS : 0)) throw missingChange(job, missing);
       await commits.catchUp(job);
     }
   }

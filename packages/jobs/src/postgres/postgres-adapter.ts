@@ -27,18 +27,15 @@ class PostgresAdapter implements port.StoreAdapter<number>, port.SharedStore<num
   readonly capabilities = ALL_CAPABILITIES;
   readonly shared = this;
   readonly #deps: PostgresDeps;
-  readonly #schema: string;
   #watch: PostgresWatch | undefined;
 
-  constructor(deps: PostgresDeps, schema: string) {
+  constructor(deps: PostgresDeps) {
     this.#deps = deps;
-    this.#schema = schema;
   }
 
   async start(host: port.AdapterHost): Promise<port.StoreStart> {
-    const { pool } = this.#deps;
-    await pool.transaction(WRITES, (session) => migrate(session, this.#schema));
-    this.#watch = new PostgresWatch({ ...this.#deps, host }, this.#schema);
+    await this.#deps.pool.transaction(WRITES, migrate);
+    this.#watch = new PostgresWatch({ ...this.#deps, host });
     await this.#watch.start();
     const totals =
       'SELECT count(*) AS jobs, coalesce(sum(log_records), 0)::bigint AS records FROM jobs WHERE NOT is_deleted';
@@ -56,10 +53,7 @@ class PostgresAdapter implements port.StoreAdapter<number>, port.SharedStore<num
     });
   }
 
-  async commit(
-    requests: readonly port.CommitRequest[],
-    decide: port.Decide<number>,
-  ): Promise<void> {
+  commit: port.StoreAdapter<number>['commit'] = async (requests, decide) => {
     for (let attempt = 1; ; attempt += 1) {
       try {
         for (const request of requests) await this.#commit(request, decide);
@@ -68,7 +62,7 @@ class PostgresAdapter implements port.StoreAdapter<number>, port.SharedStore<num
         if (!isContention(thrown) || attempt >= jobsLimits.postgresAttemptsMax.value) throw thrown;
       }
     }
-  }
+  };
 
   #commit(request: port.CommitRequest, decide: port.Decide<number>): Promise<void> {
     return this.#deps.pool.transaction(WRITES, async (session) => {
@@ -83,7 +77,7 @@ class PostgresAdapter implements port.StoreAdapter<number>, port.SharedStore<num
              AND jobs.job_id = $1 AND NOT jobs.is_deleted AND task_id = ANY($2::int[])`,
           [request.jobId, idle],
         );
-      if (commit) await rows.writeCommit(session, commit, this.#schema);
+      if (commit) await rows.writeCommit(session, commit);
     });
   }
 
@@ -243,7 +237,7 @@ export async function createPostgresJobStore(
   const wanted = `a pool of at least ${OTHER_CONNECTIONS + 1} connections`;
   if (viewsMax <= 0) throw invalidArgument('pool', connectionsMax, wanted);
   const all = port.withSystemDeps(deps);
-  const adapter = new PostgresAdapter({ ...all, pool }, schema);
+  const adapter = new PostgresAdapter({ ...all, pool });
   try {
     return await openJobStore(adapter, all, { ...engine, openSnapshotsMax: viewsMax });
   } catch (thrown) {

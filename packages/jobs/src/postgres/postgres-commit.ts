@@ -122,8 +122,8 @@ export async function readCommitRows(
 export async function writeCommit(
   session: PostgresSession,
   { jobs, durability }: port.Commit<number>,
-  channel: string,
 ): Promise<void> {
+  const { schema: channel } = session;
   if (durability === 'buffered') await session.run('SET LOCAL synchronous_commit = off');
   for (const job of jobs) {
     const { jobId } = job.row;

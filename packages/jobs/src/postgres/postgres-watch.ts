@@ -25,7 +25,6 @@ const SWEPT_ROWS = 5_000;
 
 export class PostgresWatch {
   readonly #deps: PostgresWatchDeps;
-  readonly #schema: string;
   readonly #stop = new AbortController();
   #session: PostgresSession | undefined;
   #isWatching = false;
@@ -34,9 +33,8 @@ export class PostgresWatch {
   floor: string | undefined;
   #lookedAt = { databaseMs: 0, monotonicMs: 0 };
 
-  constructor(deps: PostgresWatchDeps, schema: string) {
+  constructor(deps: PostgresWatchDeps) {
     this.#deps = deps;
-    this.#schema = schema;
   }
 
   /** Throws if the database is unreachable now. A later outage is only reported to the host. */
@@ -114,8 +112,9 @@ export class PostgresWatch {
       const [jobId = '', revision] = payload.split(' ');
       host.wake(jobId, revision === undefined ? undefined : Number(revision));
     });
+    const { schema } = session;
     try {
-      await session.run(`LISTEN "${this.#schema}"; SET search_path TO "${this.#schema}"`);
+      await session.run(`LISTEN "${schema}"; SET search_path TO "${schema}"`);
       return session;
     } catch (thrown) {
       session.client.release(true);
@@ -147,7 +146,7 @@ export class PostgresWatch {
     if (this.#isWatching) return this.#sweep(session);
     const [lock] = await session.rows<{ is_mine: boolean }>(
       'SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS is_mine',
-      [`syncline watches ${this.#schema}`],
+      [`syncline watches ${session.schema}`],
     );
     this.#isWatching = lock?.is_mine ?? false;
   }

@@ -60,10 +60,7 @@ export class EmbeddedAdapter implements port.StoreAdapter<load.EmbeddedHandle> {
     }
   }
 
-  async commit(
-    _: readonly port.CommitRequest[],
-    decide: port.Decide<load.EmbeddedHandle>,
-  ): Promise<void> {
+  commit: port.StoreAdapter<load.EmbeddedHandle>['commit'] = async (_, decide) => {
     const { storage } = this.#deps;
     if (storage.health().kind !== 'ok') await storage.whenReadable();
     const commit = decide({
@@ -84,7 +81,7 @@ export class EmbeddedAdapter implements port.StoreAdapter<load.EmbeddedHandle> {
       const handle = job.handle ?? { jobNo: nextJobNo, tags: [] };
       if (!job.handle) nextJobNo += 1;
       job.handle = this.#encodeJob(job, handle);
-      if (job.handle.tags.length > handle.tags.length) isSynced = true;
+      isSynced ||= job.handle !== handle;
     }
     const row = { ...this.#row, nextJobNo };
     const marksBuffered = commit.durability === 'buffered' && !this.#hasBufferedMark;
@@ -96,7 +93,7 @@ export class EmbeddedAdapter implements port.StoreAdapter<load.EmbeddedHandle> {
     this.#hasBufferedMark ||= marksBuffered;
     for (const { kind, handle } of commit.jobs)
       if (kind === 'delete' && handle) this.#deletions.add(handle.jobNo);
-  }
+  };
 
   readStates({ handle }: Job, cells: readonly port.CellRef[]) {
     return this.#read(() => cells.map(({ revision }) => this.#record(handle, revision)));
@@ -120,7 +117,7 @@ export class EmbeddedAdapter implements port.StoreAdapter<load.EmbeddedHandle> {
     try {
       const bytes = storage.get(key);
       if (!bytes) return undefined;
-      stored = rows.decodeJobRow(key, bytes, jobId);
+      stored = rows.decodeJobRow(key, bytes);
     } catch (thrown) {
       // The caller named an incarnation, and the one stored here is unknown: it may be another.
       if (!hasCode(thrown, 'corrupt') || incarnation !== undefined) throw thrown;
@@ -163,24 +160,25 @@ export class EmbeddedAdapter implements port.StoreAdapter<load.EmbeddedHandle> {
     return jobNo < this.#row.nextJobNo;
   }
 
-  /** Returns the handle with the tags that are new. */
+  /** Returns the handle, or another one if there are new tags. */
   #encodeJob(
     job: port.JobCommit<load.EmbeddedHandle>,
-    { jobNo, tags }: load.EmbeddedHandle,
+    known: load.EmbeddedHandle,
   ): load.EmbeddedHandle {
     const batch = this.#batch;
     const { row, head } = job;
-    const handle = { jobNo, tags: [...tags] };
+    const { jobNo } = known;
+    let handle = known;
     if (job.kind === 'delete') {
       batch.delete(rows.jobKey(row.jobId));
       batch.put(rows.deletedKey(jobNo), Uint8Array.of());
       return handle;
     }
-    if (job.isRowChanged) batch.put(rows.jobKey(row.jobId), rows.encodeJobRow({ jobNo, row }));
+    if (job.isRowChanged) batch.put(rows.jobKey(row.jobId), encode(rows.jobRow, { ...row, jobNo }));
     for (const { taskId, tag, row: cell } of job.cells.values()) {
       const tagNo = load.tagNoOf(handle, tag);
       if (tagNo === handle.tags.length) {
-        handle.tags.push(tag);
+        handle = { jobNo, tags: [...handle.tags, tag] };
         batch.put(rows.tagKey(jobNo, tagNo), encode(rows.tagRow, { tag }));
       }
       batch.put(rows.cellKey(jobNo, tagNo, taskId), rows.encodeCell(cell));
@@ -236,7 +234,7 @@ export class EmbeddedAdapter implements port.StoreAdapter<load.EmbeddedHandle> {
     const jobId = rows.jobIdOfKey(key);
     try {
       if (value instanceof SynclineError) throw value;
-      const { jobNo, row } = rows.decodeJobRow(key, value, jobId);
+      const { jobNo, row } = rows.decodeJobRow(key, value);
       if (!this.#isCommitted(jobNo)) return [];
       const head = rows.readRow(storage, rows.headRow, rows.headKey(jobNo));
       if (head) return [{ row, head }];
@@ -285,17 +283,18 @@ function createDeletions({ storage, clock, logger }: EmbeddedJobStoreDeps, keysM
   const stopping = new AbortController();
   const { signal } = stopping;
   /** Job numbers of deletions that are committed but not yet carried out. */
-  const jobNos: number[] = [];
+  const jobNos = new Set<number>();
   let running: Promise<void> | undefined;
 
   async function run(): Promise<void> {
-    while (jobNos.length > 0 && !signal.aborted) {
-      const [jobNo = 0] = jobNos;
+    for (const jobNo of jobNos) {
+      if (signal.aborted) break;
       try {
         await removeJob(jobNo);
-        jobNos.shift();
+        jobNos.delete(jobNo);
       } catch (thrown) {
-        jobNos.push(...jobNos.splice(0, 1)); // try the others first: only this job may be affected
+        jobNos.delete(jobNo);
+        jobNos.add(jobNo); // try the others first: only this job may be affected
         const { code } = SynclineError.from(thrown, 'storage-failed');
         if (code === 'closed' || code === 'storage-failed') break; // resumed at the next start
         logger.warn('🟡 a deleted job still has rows', { error: code });
@@ -322,11 +321,11 @@ function createDeletions({ storage, clock, logger }: EmbeddedJobStoreDeps, keysM
   }
 
   return {
-    pendingCount: () => jobNos.length,
+    pendingCount: () => jobNos.size,
 
     /** Call it once the job's `x` row is stored. */
     add(jobNo: number): void {
-      jobNos.push(jobNo);
+      jobNos.add(jobNo);
       if (!signal.aborted) running ??= run();
     },
 

@@ -39,14 +39,8 @@ export function leaseChange(lease: TaskLease, timestampMs: number): StoredChange
 
 export function jobChange(job: JobInfo): StoredChange {
   const { revision, changedAtMs: timestampMs } = job;
-  return {
-    kind: 'job',
-    revision,
-    timestampMs,
-    taskId: 0,
-    tag: '',
-    bytes: encode(messages.jobMessage, job),
-  };
+  const bytes = encode(messages.jobMessage, job);
+  return { kind: 'job', revision, timestampMs, taskId: 0, tag: '', bytes };
 }
 
 export function decodeStoredState(bytes: Uint8Array, jobId: string): messages.StoredState {

@@ -28,8 +28,6 @@ export interface JobReadsDeps extends EngineParts {
   begin(signal: Signal): void;
 }
 
-/** Approximate size of a listed job, excluding its strings. */
-const SUMMARY_BYTES = 200;
 /** How often a read is retried because other processes replaced the states in the meantime. */
 const CATCH_UP_ATTEMPTS = 20;
 /** How long a subscriber waits before it retries a store that was unreachable. */
@@ -64,7 +62,7 @@ export class JobReads implements StoreReads {
   progress(jobId: string, asked: Scope, signal: Signal): Promise<JobProgress> {
     return this.ofJob(jobId, signal, async (job) => {
       const scope = checkScope(asked, job.row.numTasks);
-      job.checkCells(scope);
+      job.check('state', scope);
       const { read, states } = await this.#withStates(job, () => progressOfJob(job, scope));
       return read(({ taskId, tag }) => states.get(cellName(taskId, tag)));
     });
@@ -264,7 +262,7 @@ export async function jobListOf(
     for (const listed of page) {
       const isDamaged = 'damagedJobId' in listed;
       if (!isDamaged && !isSummaryWanted(query, listed)) continue;
-      bytes += isDamaged ? SUMMARY_BYTES : summaryBytes(listed);
+      bytes += Buffer.byteLength(JSON.stringify(listed));
       const count = jobs.length + damaged.length;
       if (count === query.limit || (count > 0 && bytes > limitValues.listJobsBytesMax))
         return result(true);
@@ -309,14 +307,6 @@ export function summaryOf({ row, head }: Pick<JobMirror, 'row' | 'head'>): JobSu
   const all = head.counts.all(row);
   const { lostTasks } = head.counts;
   return { job: jobInfoOf(row, head), cells: all.toCounts(), percent: all.percent(), lostTasks };
-}
-
-function summaryBytes({ job: { jobId, expectedTags, labels } }: JobSummary): number {
-  let bytes = SUMMARY_BYTES + jobId.length;
-  for (const tag of expectedTags) bytes += Buffer.byteLength(tag) + 4;
-  for (const [name, value] of Object.entries(labels))
-    bytes += Buffer.byteLength(name) + Buffer.byteLength(value) + 8;
-  return bytes;
 }
 
 function missingChange(job: JobMirror, { taskId, tag, revision }: CellRef): SynclineError {

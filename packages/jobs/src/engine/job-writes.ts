@@ -42,7 +42,7 @@ export function jobWrites(parts: EngineParts, leases: Leases): StoreWrites {
     if (leases.isBeingLost(incarnation, taskId)) return undefined;
     const job = jobs.touch(jobId);
     if (job?.row.incarnation !== incarnation) return undefined;
-    job.checkTask(taskId);
+    job.check('lease', { taskId });
     const task = job.tasks.get(taskId);
     if (task?.state !== 'held' || task.epoch !== epoch) return undefined;
     // Memory may be outdated: only the database knows whether the lease is still held.

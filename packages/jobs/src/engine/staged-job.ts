@@ -82,7 +82,7 @@ export class StagedJob implements port.JobCommit, core.WrittenTags {
   }
 
   taskOf(taskId: number): core.TaskRow | undefined {
-    this.job.checkTask(taskId);
+    this.job.check('lease', { taskId });
     return this.tasks.get(taskId) ?? this.job.tasks.get(taskId);
   }
 

@@ -49,7 +49,6 @@ export class Commits {
   readonly quota: WriteQuota;
   /** A single lane with an empty name for an exclusive store; one lane per job for a shared store. */
   readonly #lanes = new Map<string, CommitLane>();
-  readonly #loading = new Set<Promise<unknown>>();
   jobsCount = 0;
   logRecords = 0;
   #isClosed = false;
@@ -73,7 +72,7 @@ export class Commits {
     this.quota.add(1, bytes);
     jobs.hold(jobId);
     try {
-      if (!jobs.touch(jobId)) await this.#load(jobId);
+      if (!jobs.touch(jobId)) await jobs.load(jobId);
       if (this.#isClosed) throw new SynclineError('closed', 'the job store is closed');
       if (signal?.aborted) throw abortedError('a call to the job store', signal);
     } catch (thrown) {
@@ -124,18 +123,8 @@ export class Commits {
   /** Accepts no more calls, and resolves when nothing is waiting or in flight. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    await Promise.allSettled(this.#loading);
+    await this.#deps.jobs.whenLoaded();
     await Promise.all(Array.from(this.#lanes.values(), (lane) => lane.idle()));
-  }
-
-  async #load(jobId: string): Promise<void> {
-    const loading = this.#deps.jobs.load(jobId);
-    this.#loading.add(loading);
-    try {
-      await loading;
-    } finally {
-      this.#loading.delete(loading);
-    }
   }
 
   #laneOf(jobId: string): CommitLane {

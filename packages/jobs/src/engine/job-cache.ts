@@ -27,7 +27,7 @@ export class JobCache {
   readonly #jobs = new Map<string, JobMirror>();
   readonly feeds = new Map<string, FollowedJob>();
   /** Loads that concurrent calls share. One whose job is created meanwhile is removed: its rows may be inconsistent. */
-  readonly #loading = new Map<string, Promise<boolean>>();
+  readonly #loading = new Map<string, Promise<void>>();
   readonly #holders = new Map<string, number>();
   bytes = 0;
 
@@ -75,11 +75,15 @@ export class JobCache {
 
   /** Loads the job if necessary; undefined if it does not exist. The caller must hold the id. */
   async load(jobId: string): Promise<JobMirror | undefined> {
-    for (;;) {
-      const job = this.touch(jobId);
-      if (job) return job;
-      if (!(await (this.#loading.get(jobId) ?? this.#load(jobId)))) return undefined;
-    }
+    const job = this.touch(jobId);
+    if (job) return job;
+    await (this.#loading.get(jobId) ?? this.#load(jobId));
+    return this.touch(jobId);
+  }
+
+  /** Resolves when no job is being loaded. */
+  async whenLoaded(): Promise<void> {
+    await Promise.allSettled(this.#loading.values());
   }
 
   create(rows: JobRows): JobMirror {
@@ -160,19 +164,14 @@ export class JobCache {
     this.feeds.delete(jobId);
   }
 
-  /** Resolves with whether the job may be in memory now. */
-  #load(jobId: string): Promise<boolean> {
-    const load = async () => {
-      try {
-        const rows = await this.#deps.adapter.loadJob(jobId);
-        if (this.#loading.get(jobId) !== loading) return true;
-        if (rows) this.add(this.create(rows));
-        return rows !== undefined;
-      } finally {
-        if (this.#loading.get(jobId) === loading) this.#loading.delete(jobId);
-      }
-    };
-    const loading = load();
+  #load(jobId: string): Promise<void> {
+    const isCurrent = () => this.#loading.get(jobId) === loading;
+    const loading = this.#deps.adapter
+      .loadJob(jobId)
+      .then((rows) => {
+        if (rows && isCurrent()) this.add(this.create(rows));
+      })
+      .finally(() => isCurrent() && this.#loading.delete(jobId));
     this.#loading.set(jobId, loading);
     return loading;
   }

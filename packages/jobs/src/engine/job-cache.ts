@@ -69,8 +69,12 @@ export class JobCache {
   /** Every `hold` must be followed by exactly one `release`. */
   release(jobId: string): void {
     const holders = (this.#holders.get(jobId) ?? 0) - 1;
-    if (holders > 0) this.#holders.set(jobId, holders);
-    else this.#holders.delete(jobId);
+    if (holders > 0) {
+      this.#holders.set(jobId, holders);
+      return;
+    }
+    this.#holders.delete(jobId);
+    if (this.isOverfull) this.#evict();
   }
 
   /** Loads the job if necessary; undefined if it does not exist. The caller must hold the id. */

@@ -105,8 +105,6 @@ export class JobReads implements StoreReads {
     const release = () => {
       slot.giveBack();
       jobs.release(jobId);
-      const job = jobs.peek(jobId);
-      if (job) jobs.changed(job); // it may be evicted now
     };
     try {
       const job = await jobs.load(jobId);

@@ -2,7 +2,7 @@
 import { SynclineError } from '@syncline/kernel';
 import * as core from '../core/decisions.js';
 import { checkIncarnationOf, hasCode } from '../core/refusals.js';
-import { type Applied, type JobRow, leaseOf, type TaskRow } from '../core/rows.js';
+import { leaseOf } from '../core/rows.js';
 import { defaultState, type LeaseRequest } from '../job.js';
 import { countFenced } from '../metrics-list.js';
 import { CellCounts } from './cell-counts.js';
@@ -10,11 +10,7 @@ import { encodeState } from './changes.js';
 import type { EncodedResult, StoreWrites } from './checked-job-store.js';
 import type { CommitOptions, DecideCall, EngineParts } from './commits.js';
 import type { Leases } from './leases.js';
-import type { StagedJob } from './staged-job.js';
-
-type Decision =
-  | Readonly<{ kind: 'unchanged' }>
-  | (Applied & { readonly job?: JobRow; readonly task?: TaskRow });
+import type { AppliedRows, StagedJob } from './staged-job.js';
 
 const INCARNATION_BYTES = 8;
 
@@ -24,7 +20,7 @@ export function jobWrites(parts: EngineParts, leases: Leases): StoreWrites {
   const commit = <T>(jobId: string, decide: DecideCall<T>, options: CommitOptions): Promise<T> =>
     countFenced(metrics, commits.run(jobId, decide, options));
 
-  const change = <D extends Decision>(
+  const change = <D extends AppliedRows | Readonly<{ kind: 'unchanged' }>>(
     jobId: string,
     signal: AbortSignal | undefined,
     decide: (staged: StagedJob | undefined, nowMs: number) => D,

@@ -13,6 +13,10 @@ import type { JobCache } from './job-cache.js';
 import type { JobMirror } from './job-mirror.js';
 import type * as port from './store-adapter.js';
 
+/** A decision to change something, and the rows that it changes apart from cells. */
+export type AppliedRows = core.Applied &
+  Readonly<{ job?: core.JobRow; task?: core.TaskRow | undefined }>;
+
 /**
  * What a commit changes in one job. A change at or below `compactedTo` that is replaced is removed in the same commit:
  * compaction will not visit it again.
@@ -105,13 +109,7 @@ export class StagedJob implements port.JobCommit, core.WrittenTags {
     return staged?.revision ?? this.job.latestRevision(kind, taskId, tag);
   }
 
-  stage(
-    applied: core.Applied & {
-      readonly job?: core.JobRow;
-      readonly task?: core.TaskRow | undefined;
-    },
-    cell?: port.CellCommit,
-  ): void {
+  stage(applied: AppliedRows, cell?: port.CellCommit): void {
     if (applied.job) this.#putRow(applied.job);
     if (applied.task) this.#putTask(applied.task);
     if (cell) this.#putCell(cell);

@@ -16,12 +16,13 @@ import { embeddedView } from './embedded-view.js';
 import * as load from './load-rows.js';
 import * as rows from './rows.js';
 
-type Job = port.MirroredJob<load.EmbeddedHandle>;
+type Handle = load.EmbeddedHandle;
+type Job = port.MirroredJob<Handle>;
 
 /** A prefix with any other character matches no job id. */
 const JOB_ID_PART = /^[\x21-\x7e]*$/;
 
-export class EmbeddedAdapter implements port.StoreAdapter<load.EmbeddedHandle> {
+export class EmbeddedAdapter implements port.StoreAdapter<Handle> {
   readonly capabilities: StoreCapabilities;
   readonly #deps: EmbeddedJobStoreDeps;
   readonly #batch = new StorageBatch();
@@ -47,7 +48,7 @@ export class EmbeddedAdapter implements port.StoreAdapter<load.EmbeddedHandle> {
     return { ...start, generation };
   }
 
-  async loadJob(jobId: string): Promise<port.JobRows<load.EmbeddedHandle> | undefined> {
+  async loadJob(jobId: string): Promise<port.JobRows<Handle> | undefined> {
     const { storage } = this.#deps;
     for (;;) {
       await storage.whenReadable();
@@ -60,7 +61,7 @@ export class EmbeddedAdapter implements port.StoreAdapter<load.EmbeddedHandle> {
     }
   }
 
-  commit: port.StoreAdapter<load.EmbeddedHandle>['commit'] = async (_, decide) => {
+  async commit(_: readonly port.CommitRequest[], decide: port.Decide<Handle>): Promise<void> {
     const { storage } = this.#deps;
     if (storage.health().kind !== 'ok') await storage.whenReadable();
     const commit = decide({
@@ -93,7 +94,7 @@ export class EmbeddedAdapter implements port.StoreAdapter<load.EmbeddedHandle> {
     this.#hasBufferedMark ||= marksBuffered;
     for (const { kind, handle } of commit.jobs)
       if (kind === 'delete' && handle) this.#deletions.add(handle.jobNo);
-  };
+  }
 
   readStates({ handle }: Job, cells: readonly port.CellRef[]) {
     return this.#read(() => cells.map(({ revision }) => this.#record(handle, revision)));
@@ -161,10 +162,7 @@ export class EmbeddedAdapter implements port.StoreAdapter<load.EmbeddedHandle> {
   }
 
   /** Returns the handle, or another one if there are new tags. */
-  #encodeJob(
-    job: port.JobCommit<load.EmbeddedHandle>,
-    known: load.EmbeddedHandle,
-  ): load.EmbeddedHandle {
+  #encodeJob(job: port.JobCommit<Handle>, known: Handle): Handle {
     const batch = this.#batch;
     const { row, head } = job;
     const { jobNo } = known;
@@ -197,10 +195,7 @@ export class EmbeddedAdapter implements port.StoreAdapter<load.EmbeddedHandle> {
   }
 
   /** The replacement of a removed change must be as durable as the removal. If it may be only buffered, it is repeated. */
-  #encodeRemoved(
-    { removed, cells }: port.JobCommit<load.EmbeddedHandle>,
-    handle: load.EmbeddedHandle,
-  ): void {
+  #encodeRemoved({ removed, cells }: port.JobCommit<Handle>, handle: Handle): void {
     const batch = this.#batch;
     const written = new Set(cells.keys());
     for (const { kind, revision, taskId, tag } of removed) {
@@ -215,14 +210,14 @@ export class EmbeddedAdapter implements port.StoreAdapter<load.EmbeddedHandle> {
     }
   }
 
-  #cell(handle: load.EmbeddedHandle, taskId: number, tag: string) {
+  #cell(handle: Handle, taskId: number, tag: string) {
     const key = rows.cellKey(handle.jobNo, load.tagNoOf(handle, tag), taskId);
     const bytes = this.#deps.storage.get(key) ?? missing(key);
     return { key, bytes, row: rows.decodeCell(key, bytes) };
   }
 
   /** The State message of a record; undefined if there is no such record. */
-  #record({ jobNo }: load.EmbeddedHandle, revision: number): Uint8Array | undefined {
+  #record({ jobNo }: Handle, revision: number): Uint8Array | undefined {
     const key = rows.logKey(jobNo, revision);
     const bytes = this.#deps.storage.get(key);
     return bytes && rows.decodeRecord(key, bytes).bytes;

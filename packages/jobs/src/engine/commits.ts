@@ -246,9 +246,11 @@ function pendingCall(
   };
 }
 
+type CommitCalls = (calls: readonly PendingCall[]) => Promise<void>;
+
 class CommitLane {
   readonly #clock: Pick<Clock, 'defer'>;
-  readonly #commit: (calls: readonly PendingCall[]) => Promise<void>;
+  readonly #commit: CommitCalls;
   readonly #onIdle: () => void;
   #waiting: PendingCall[] = [];
   #readersCount = 0;
@@ -256,11 +258,7 @@ class CommitLane {
   #inFlight: Promise<void> | undefined;
   #planned: Promise<void> | undefined;
 
-  constructor(
-    clock: Pick<Clock, 'defer'>,
-    commit: (calls: readonly PendingCall[]) => Promise<void>,
-    onIdle: () => void,
-  ) {
+  constructor(clock: Pick<Clock, 'defer'>, commit: CommitCalls, onIdle: () => void) {
     this.#clock = clock;
     this.#commit = commit;
     this.#onIdle = onIdle;

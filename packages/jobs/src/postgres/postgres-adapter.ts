@@ -53,7 +53,7 @@ class PostgresAdapter implements port.StoreAdapter<number>, port.SharedStore<num
     });
   }
 
-  commit: port.StoreAdapter<number>['commit'] = async (requests, decide) => {
+  async commit(requests: readonly port.CommitRequest[], decide: port.Decide<number>) {
     for (let attempt = 1; ; attempt += 1) {
       try {
         for (const request of requests) await this.#commit(request, decide);
@@ -62,7 +62,7 @@ class PostgresAdapter implements port.StoreAdapter<number>, port.SharedStore<num
         if (!isContention(thrown) || attempt >= jobsLimits.postgresAttemptsMax.value) throw thrown;
       }
     }
-  };
+  }
 
   #commit(request: port.CommitRequest, decide: port.Decide<number>): Promise<void> {
     return this.#deps.pool.transaction(WRITES, async (session) => {

@@ -75,10 +75,10 @@ export function createCompaction(
       };
       for await (const page of view.changes(compactedTo, onDamaged)) {
         for (const { kind, revision, taskId, tag, bytes: message } of page) {
-          if (revision > through) return { candidates, compactedTo: through };
           bytes += message.length;
-          if (bytes > limitValues.commitBytesMax && candidates.length > 0)
-            return { candidates, compactedTo: revision - 1 };
+          const isFull = bytes > limitValues.commitBytesMax && candidates.length > 0;
+          if (isFull || revision > through)
+            return { candidates, compactedTo: Math.min(through, revision - 1) };
           candidates.push({ kind, revision, taskId, tag });
         }
       }

@@ -35,6 +35,12 @@ const VIEW_RETRY_MS = 250;
 /** Approximate overhead of a state on a page, excluding its message. */
 const STATE_BYTES = 16;
 
+/** A read that needs the State messages of some cells, and what it returns once it has them. */
+interface StatesRead<T> {
+  readonly cells: readonly CellRef[];
+  read(bytesOf: (cell: Required<Scope>) => Uint8Array | undefined): T;
+}
+
 export class JobReads implements StoreReads {
   readonly #deps: JobReadsDeps;
   readonly slots: ViewSlots;
@@ -51,11 +57,11 @@ export class JobReads implements StoreReads {
   getState(jobId: string, { taskId, tag }: Required<Scope>, signal: Signal) {
     return this.ofJob(jobId, signal, async (job) => {
       checkTaskId(taskId, job.row.numTasks);
-      const { states } = await this.#withStates(job, () => {
+      return this.#withStates(job, () => {
         const revision = job.latestRevision('state', taskId, tag);
-        return { cells: revision === 0 ? [] : [{ taskId, tag, revision }] };
+        const cells = revision === 0 ? [] : [{ taskId, tag, revision }];
+        return { cells, read: (bytesOf) => bytesOf({ taskId, tag }) };
       });
-      return states.get(cellName(taskId, tag));
     });
   }
 
@@ -63,8 +69,7 @@ export class JobReads implements StoreReads {
     return this.ofJob(jobId, signal, async (job) => {
       const scope = checkScope(asked, job.row.numTasks);
       job.check('state', scope);
-      const { read, states } = await this.#withStates(job, () => progressOfJob(job, scope));
-      return read(({ taskId, tag }) => states.get(cellName(taskId, tag)));
+      return this.#withStates(job, () => progressOfJob(job, scope));
     });
   }
 
@@ -189,11 +194,8 @@ export class JobReads implements StoreReads {
     }
   }
 
-  /** What `ask` returns, and the State messages of its cells. Asks again if one was replaced before it was read. */
-  async #withStates<Asked extends { readonly cells: readonly CellRef[] }>(
-    job: JobMirror,
-    ask: () => Asked,
-  ): Promise<Asked & { readonly states: ReadonlyMap<string, Uint8Array | undefined> }> {
+  /** Reads the State messages that `ask` names. Asks again if one was replaced before it was read. */
+  async #withStates<T>(job: JobMirror, ask: () => StatesRead<T>): Promise<T> {
     const { adapter, commits } = this.#deps;
     const read = () => {
       if (job.isDeleted) throw noSuchJob(job.row.jobId);
@@ -206,7 +208,7 @@ export class JobReads implements StoreReads {
       const list = await found;
       const missing = cells.find((_, at) => !list[at]);
       const states = new Map(cells.map(({ taskId, tag }, at) => [cellName(taskId, tag), list[at]]));
-      if (!missing) return { ...asked, states };
+      if (!missing) return asked.read(({ taskId, tag }) => states.get(cellName(taskId, tag)));
       if (attempt > (adapter.shared ? CATCH_UP_ATTEMPTS : 0)) throw missingChange(job, missing);
       await commits.catchUp(job);
     }
@@ -272,8 +274,8 @@ export async function jobListOf(
   return result(false);
 }
 
-/** The progress of a scope at the current revision. `read` completes it with the State messages of `cells`. */
-export function progressOfJob(job: JobMirror, scope: Scope) {
+/** The progress of a scope at the current revision. */
+export function progressOfJob(job: JobMirror, scope: Scope): StatesRead<JobProgress> {
   const { jobId } = job.row;
   const info = jobInfoOf(job.row, job.head);
   const summary = job.cells.summary(scope);
@@ -291,7 +293,7 @@ export function progressOfJob(job: JobMirror, scope: Scope) {
     const revision = job.cells.revisionOf(taskId, tag);
     if (revision > 0) cells.set(cellName(taskId, tag), { taskId, tag, revision });
   }
-  const read = (bytesOf: (cell: Cell) => Uint8Array | undefined): JobProgress => {
+  const read: StatesRead<JobProgress>['read'] = (bytesOf) => {
     const stateOf = (cell: Cell): StoredState => {
       const bytes = bytesOf(cell);
       return bytes ? decodeStoredState(bytes, jobId) : defaultState(jobId, cell.taskId, cell.tag);

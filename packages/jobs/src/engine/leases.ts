@@ -64,8 +64,8 @@ export function createLeases({ adapter, clock, commits, jobs, logger, metrics }:
         if (jobs.isOverfull && !jobs.peek(jobId)) await Promise.all(stored); // lets go of the earlier jobs
         jobs.hold(jobId);
         await jobs.load(jobId).catch(() => {}); // one by one; `declare` reports a job that cannot be read
-        const release = () => jobs.release(jobId);
-        stored.push(declare(lease).catch(failed).finally(release));
+        stored.push(declare(lease).catch(failed)); // the call holds the job from here on
+        jobs.release(jobId);
       }
       await Promise.all(stored);
       if (failures.length > 0) warn(failures[0]);

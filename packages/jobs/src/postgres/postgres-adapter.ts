@@ -27,16 +27,16 @@ class PostgresAdapter implements port.StoreAdapter<number>, port.SharedStore<num
   readonly capabilities = ALL_CAPABILITIES;
   readonly shared = this;
   readonly #deps: PostgresDeps;
-  #watch: PostgresWatch | undefined;
+  readonly #watch: PostgresWatch;
 
   constructor(deps: PostgresDeps) {
     this.#deps = deps;
+    this.#watch = new PostgresWatch(deps);
   }
 
   async start(host: port.AdapterHost): Promise<port.StoreStart> {
     await this.#deps.pool.transaction(WRITES, migrate);
-    this.#watch = new PostgresWatch({ ...this.#deps, host });
-    await this.#watch.start();
+    await this.#watch.start(host);
     const totals =
       'SELECT count(*) AS jobs, coalesce(sum(log_records), 0)::bigint AS records FROM jobs WHERE NOT is_deleted';
     const [found] = await this.#read((session) =>
@@ -66,7 +66,7 @@ class PostgresAdapter implements port.StoreAdapter<number>, port.SharedStore<num
 
   #commit(request: port.CommitRequest, decide: port.Decide<number>): Promise<void> {
     return this.#deps.pool.transaction(WRITES, async (session) => {
-      const found = await rows.readCommitRows(session, request, this.#watch?.floor);
+      const found = await rows.readCommitRows(session, request, this.#watch.floor);
       const commit = decide(found);
       const lost = new Set(commit?.jobs.flatMap(({ tasks }) => [...tasks.keys()]));
       const idle = [...found.overdue].filter((taskId) => !lost.has(taskId));
@@ -103,7 +103,7 @@ class PostgresAdapter implements port.StoreAdapter<number>, port.SharedStore<num
   }
 
   overdue(): Promise<readonly port.LeaseRef[]> {
-    return this.#watch?.overdue() ?? Promise.resolve([]);
+    return this.#watch.overdue();
   }
 
   async readStates({ handle }: Job, cells: readonly port.CellRef[]) {
@@ -144,7 +144,7 @@ class PostgresAdapter implements port.StoreAdapter<number>, port.SharedStore<num
   }
 
   async close(): Promise<void> {
-    await this.#watch?.close();
+    await this.#watch.close();
     await this.#deps.pool.close();
   }
 

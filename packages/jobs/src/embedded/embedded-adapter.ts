@@ -16,12 +16,13 @@ import { embeddedView } from './embedded-view.js';
 import * as load from './load-rows.js';
 import * as rows from './rows.js';
 
-type Job = port.MirroredJob<load.EmbeddedHandle>;
+type Handle = load.EmbeddedHandle;
+type Job = port.MirroredJob<Handle>;
 
 /** A prefix with any other character matches no job id. */
 const JOB_ID_PART = /^[\x21-\x7e]*$/;
 
-export class EmbeddedAdapter implements port.StoreAdapter<load.EmbeddedHandle> {
+export class EmbeddedAdapter implements port.StoreAdapter<Handle> {
   readonly capabilities: StoreCapabilities;
   readonly #deps: EmbeddedJobStoreDeps;
   readonly #batch = new StorageBatch();
@@ -47,21 +48,22 @@ export class EmbeddedAdapter implements port.StoreAdapter<load.EmbeddedHandle> {
     return { ...start, generation };
   }
 
-  whenReadable(): Promise<void> | undefined {
+  async loadJob(jobId: string): Promise<port.JobRows<Handle> | undefined> {
     const { storage } = this.#deps;
-    return storage.health().kind === 'reopening' ? storage.whenReadable() : undefined;
+    for (;;) {
+      await storage.whenReadable();
+      try {
+        const job = await load.loadRows(storage, jobId);
+        return job && this.#isCommitted(job.handle.jobNo) ? job : undefined;
+      } catch (thrown) {
+        if (!hasCode(thrown, 'unavailable')) throw thrown; // reopened in the meantime
+      }
+    }
   }
 
-  async loadJob(jobId: string): Promise<port.JobRows<load.EmbeddedHandle> | undefined> {
-    const job = await load.loadRows(this.#deps.storage, jobId);
-    return job && this.#isCommitted(job.handle.jobNo) ? job : undefined;
-  }
-
-  async commit(
-    _: readonly port.CommitRequest[],
-    decide: port.Decide<load.EmbeddedHandle>,
-  ): Promise<void> {
+  async commit(_: readonly port.CommitRequest[], decide: port.Decide<Handle>): Promise<void> {
     const { storage } = this.#deps;
+    if (storage.health().kind !== 'ok') await storage.whenReadable();
     const commit = decide({
       cell: (job, taskId, tag) => this.#cell(job.handle, taskId, tag).row,
       state: (job, taskId, tag) => {
@@ -80,7 +82,7 @@ export class EmbeddedAdapter implements port.StoreAdapter<load.EmbeddedHandle> {
       const handle = job.handle ?? { jobNo: nextJobNo, tags: [] };
       if (!job.handle) nextJobNo += 1;
       job.handle = this.#encodeJob(job, handle);
-      if (job.handle.tags.length > handle.tags.length) isSynced = true;
+      isSynced ||= job.handle !== handle;
     }
     const row = { ...this.#row, nextJobNo };
     const marksBuffered = commit.durability === 'buffered' && !this.#hasBufferedMark;
@@ -94,13 +96,13 @@ export class EmbeddedAdapter implements port.StoreAdapter<load.EmbeddedHandle> {
       if (kind === 'delete' && handle) this.#deletions.add(handle.jobNo);
   }
 
-  readStates({ handle }: Job, cells: readonly port.CellRef[]): readonly (Uint8Array | undefined)[] {
-    return cells.map(({ revision }) => this.#record(handle, revision));
+  readStates({ handle }: Job, cells: readonly port.CellRef[]) {
+    return this.#read(() => cells.map(({ revision }) => this.#record(handle, revision)));
   }
 
-  openView(job: Job, filter: JobFilter): port.StoreView {
+  openView(job: Job, filter: JobFilter) {
     const { storage, clock } = this.#deps;
-    return embeddedView(job, filter, storage.snapshot(), clock);
+    return this.#read(() => embeddedView(job, filter, storage.snapshot(), clock));
   }
 
   async *listJobs({ prefix, after }: port.JobRange): AsyncGenerator<readonly port.ListedJob[]> {
@@ -116,7 +118,7 @@ export class EmbeddedAdapter implements port.StoreAdapter<load.EmbeddedHandle> {
     try {
       const bytes = storage.get(key);
       if (!bytes) return undefined;
-      stored = rows.decodeJobRow(key, bytes, jobId);
+      stored = rows.decodeJobRow(key, bytes);
     } catch (thrown) {
       // The caller named an incarnation, and the one stored here is unknown: it may be another.
       if (!hasCode(thrown, 'corrupt') || incarnation !== undefined) throw thrown;
@@ -148,29 +150,33 @@ export class EmbeddedAdapter implements port.StoreAdapter<load.EmbeddedHandle> {
     }
   }
 
+  /** Reads at once, unless the storage is being reopened. */
+  #read<T>(read: () => T): T | Promise<T> {
+    const { storage } = this.#deps;
+    return storage.health().kind === 'ok' ? read() : storage.whenReadable().then(read);
+  }
+
   /** False while the job's creation is in flight: the storage may show it already. */
   #isCommitted(jobNo: number): boolean {
     return jobNo < this.#row.nextJobNo;
   }
 
-  /** Returns the handle with the tags that are new. */
-  #encodeJob(
-    job: port.JobCommit<load.EmbeddedHandle>,
-    { jobNo, tags }: load.EmbeddedHandle,
-  ): load.EmbeddedHandle {
+  /** Returns the handle, or another one if there are new tags. */
+  #encodeJob(job: port.JobCommit<Handle>, known: Handle): Handle {
     const batch = this.#batch;
     const { row, head } = job;
-    const handle = { jobNo, tags: [...tags] };
+    const { jobNo } = known;
+    let handle = known;
     if (job.kind === 'delete') {
       batch.delete(rows.jobKey(row.jobId));
       batch.put(rows.deletedKey(jobNo), Uint8Array.of());
       return handle;
     }
-    if (job.isRowChanged) batch.put(rows.jobKey(row.jobId), rows.encodeJobRow({ jobNo, row }));
+    if (job.isRowChanged) batch.put(rows.jobKey(row.jobId), encode(rows.jobRow, { ...row, jobNo }));
     for (const { taskId, tag, row: cell } of job.cells.values()) {
       const tagNo = load.tagNoOf(handle, tag);
       if (tagNo === handle.tags.length) {
-        handle.tags.push(tag);
+        handle = { jobNo, tags: [...handle.tags, tag] };
         batch.put(rows.tagKey(jobNo, tagNo), encode(rows.tagRow, { tag }));
       }
       batch.put(rows.cellKey(jobNo, tagNo, taskId), rows.encodeCell(cell));
@@ -189,10 +195,7 @@ export class EmbeddedAdapter implements port.StoreAdapter<load.EmbeddedHandle> {
   }
 
   /** The replacement of a removed change must be as durable as the removal. If it may be only buffered, it is repeated. */
-  #encodeRemoved(
-    { removed, cells }: port.JobCommit<load.EmbeddedHandle>,
-    handle: load.EmbeddedHandle,
-  ): void {
+  #encodeRemoved({ removed, cells }: port.JobCommit<Handle>, handle: Handle): void {
     const batch = this.#batch;
     const written = new Set(cells.keys());
     for (const { kind, revision, taskId, tag } of removed) {
@@ -207,14 +210,14 @@ export class EmbeddedAdapter implements port.StoreAdapter<load.EmbeddedHandle> {
     }
   }
 
-  #cell(handle: load.EmbeddedHandle, taskId: number, tag: string) {
+  #cell(handle: Handle, taskId: number, tag: string) {
     const key = rows.cellKey(handle.jobNo, load.tagNoOf(handle, tag), taskId);
     const bytes = this.#deps.storage.get(key) ?? missing(key);
     return { key, bytes, row: rows.decodeCell(key, bytes) };
   }
 
   /** The State message of a record; undefined if there is no such record. */
-  #record({ jobNo }: load.EmbeddedHandle, revision: number): Uint8Array | undefined {
+  #record({ jobNo }: Handle, revision: number): Uint8Array | undefined {
     const key = rows.logKey(jobNo, revision);
     const bytes = this.#deps.storage.get(key);
     return bytes && rows.decodeRecord(key, bytes).bytes;
@@ -226,7 +229,7 @@ export class EmbeddedAdapter implements port.StoreAdapter<load.EmbeddedHandle> {
     const jobId = rows.jobIdOfKey(key);
     try {
       if (value instanceof SynclineError) throw value;
-      const { jobNo, row } = rows.decodeJobRow(key, value, jobId);
+      const { jobNo, row } = rows.decodeJobRow(key, value);
       if (!this.#isCommitted(jobNo)) return [];
       const head = rows.readRow(storage, rows.headRow, rows.headKey(jobNo));
       if (head) return [{ row, head }];
@@ -275,17 +278,18 @@ function createDeletions({ storage, clock, logger }: EmbeddedJobStoreDeps, keysM
   const stopping = new AbortController();
   const { signal } = stopping;
   /** Job numbers of deletions that are committed but not yet carried out. */
-  const jobNos: number[] = [];
+  const jobNos = new Set<number>();
   let running: Promise<void> | undefined;
 
   async function run(): Promise<void> {
-    while (jobNos.length > 0 && !signal.aborted) {
-      const [jobNo = 0] = jobNos;
+    for (const jobNo of jobNos) {
+      if (signal.aborted) break;
       try {
         await removeJob(jobNo);
-        jobNos.shift();
+        jobNos.delete(jobNo);
       } catch (thrown) {
-        jobNos.push(...jobNos.splice(0, 1)); // try the others first: only this job may be affected
+        jobNos.delete(jobNo);
+        jobNos.add(jobNo); // try the others first: only this job may be affected
         const { code } = SynclineError.from(thrown, 'storage-failed');
         if (code === 'closed' || code === 'storage-failed') break; // resumed at the next start
         logger.warn('🟡 a deleted job still has rows', { error: code });
@@ -312,11 +316,11 @@ function createDeletions({ storage, clock, logger }: EmbeddedJobStoreDeps, keysM
   }
 
   return {
-    pendingCount: () => jobNos.length,
+    pendingCount: () => jobNos.size,
 
     /** Call it once the job's `x` row is stored. */
     add(jobNo: number): void {
-      jobNos.push(jobNo);
+      jobNos.add(jobNo);
       if (!signal.aborted) running ??= run();
     },
 

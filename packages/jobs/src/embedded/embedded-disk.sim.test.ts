@@ -151,6 +151,31 @@ describe('a full disk', () => {
     }));
 });
 
+describe('a disk that fills up again while the storage is reopened', () => {
+  test('makes the store unavailable until there is space: nothing hangs, and nothing is lost', () =>
+    inWorld(async (world) => {
+      const { store, storage } = await openIn(world, { cacheBytesMax: 1 });
+      const { writers } = await createStaffedJob(store);
+      const writer = at(writers, 0);
+      const before = await writer.set('a', 1);
+      await createJob(store, { jobId: 'other' }); // takes its place in memory
+      world.node.disk.adjust({ isFull: true });
+      await isRefused(store.createJob({ jobId: 'third', numTasks: 1 }), 'storage-full');
+      world.node.disk.adjust({ isFull: false });
+      const refused = isRefused(store.createJob({ jobId: 'third', numTasks: 1 }), 'storage-full');
+      while (storage.health().kind !== 'reopening') await world.clock.sleep(1);
+      world.node.disk.adjust({ isFull: true });
+      await refused;
+      await isRefused(store.getState(JOB_ID, 0, 'a'), 'unavailable');
+      await isRefused(writer.send('a', 2), 'unavailable');
+      const replay = new StreamReader({ store, clock: world.clock });
+      world.node.disk.adjust({ isFull: false });
+      expect(await store.getState(JOB_ID, 0, 'a')).toEqual(before);
+      expect((await writer.set('a', 2)).version).toBe(before.version + 1);
+      expect((await replay.untilKind('synced')).at(-1)?.kind).toBe('synced');
+    }));
+});
+
 describe('a broken disk', () => {
   test('is storage-failed: no more writes, reads continue', () =>
     inWorld(async (world) => {

@@ -57,7 +57,7 @@ export async function* readBatches(
 export interface EmbeddedHandle {
   readonly jobNo: number;
   /** By tag number. Undefined if the name is damaged: the number must still not be reused. */
-  readonly tags: (string | undefined)[];
+  readonly tags: readonly (string | undefined)[];
 }
 
 /** The number of a tag. A new tag gets the next one at its first write. */
@@ -74,11 +74,11 @@ export async function loadRows(
   const key = rows.jobKey(jobId);
   const bytes = storage.get(key);
   if (!bytes) return undefined;
-  const { jobNo, row } = rows.decodeJobRow(key, bytes, jobId);
+  const { jobNo, row } = rows.decodeJobRow(key, bytes);
   const headKey = rows.headKey(jobNo);
   const head = rows.readRow(storage, rows.headRow, headKey);
   if (!head) throw rows.corruptRow(headKey);
-  const tags: EmbeddedHandle['tags'] = [];
+  const tags: (string | undefined)[] = [];
   const tasks: TaskRow[] = [];
   const cells: port.CellPlace[] = [];
   const damage: port.DamagedRow[] = [];
@@ -111,16 +111,10 @@ export async function loadRows(
   return { row, head, tasks, cells, handle: { jobNo, tags }, damage };
 }
 
-export interface EmbeddedStart extends Omit<port.StoreStart, 'generation'> {
-  readonly row: rows.StoreRow;
-  readonly hasBufferedMark: boolean;
-  readonly deletedJobNos: readonly number[];
-}
-
 /** By job number. */
 type KnownJobs = ReadonlyMap<number, Readonly<{ jobId: string; incarnation: string }>>;
 
-export async function readStart(storage: Storage): Promise<EmbeddedStart> {
+export async function readStart(storage: Storage) {
   await storage.whenReadable();
   const hasBufferedMark = storage.get(rows.bufferedKey) !== undefined;
   const jobs = await readJobs(storage);
@@ -147,7 +141,7 @@ async function readJobs(storage: Storage): Promise<KnownJobs> {
   const jobs = new Map<number, { readonly jobId: string; readonly incarnation: string }>();
   await readRows(storage, rows.jobsRange('', ''), {
     row: (key, value) => {
-      const { jobNo, row } = rows.decodeJobRow(key, value, rows.jobIdOfKey(key));
+      const { jobNo, row } = rows.decodeJobRow(key, value);
       jobs.set(jobNo, row);
     },
     damaged: (key) => {

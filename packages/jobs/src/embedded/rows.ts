@@ -128,18 +128,14 @@ function readUint32(key: Uint8Array, at: number): number {
   return (high | ((key[at + 2] ?? 0) << 8) | (key[at + 3] ?? 0)) >>> 0;
 }
 
-export interface StoredJobRow {
-  readonly jobNo: number;
-  readonly row: JobRow;
-}
-
 export interface StoreRow {
   readonly nextJobNo: number;
   /** Part of every cursor. Raised when revisions that a cursor may contain may have been lost. */
   readonly generation: number;
 }
 
-const jobFields = wire.message<Omit<JobRow, 'jobId'> & Readonly<{ jobNo: number }>>({
+/** The id of the job is in the key. */
+export const jobRow = wire.message<Omit<JobRow, 'jobId'> & Readonly<{ jobNo: number }>>({
   jobNo: wire.uint(1),
   incarnation: wire.text(2),
   numTasks: wire.uint(3),
@@ -150,13 +146,11 @@ const jobFields = wire.message<Omit<JobRow, 'jobId'> & Readonly<{ jobNo: number 
   metadataRevision: wire.uint(8),
 });
 
-export function encodeJobRow({ jobNo, row }: StoredJobRow): Uint8Array {
-  return wire.encode(jobFields, { ...row, jobNo });
-}
+export type StoredJobRow = Readonly<{ jobNo: number; row: JobRow }>;
 
-export function decodeJobRow(key: Uint8Array, bytes: Uint8Array, jobId: string): StoredJobRow {
-  const { jobNo, ...fields } = decodeRow(jobFields, key, bytes);
-  return { jobNo, row: { jobId, ...fields } };
+export function decodeJobRow(key: Uint8Array, bytes: Uint8Array): StoredJobRow {
+  const { jobNo, ...fields } = decodeRow(jobRow, key, bytes);
+  return { jobNo, row: { jobId: jobIdOfKey(key), ...fields } };
 }
 
 type CountFields = Omit<

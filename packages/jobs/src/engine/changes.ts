@@ -2,10 +2,10 @@
 //
 // `bytes` is a State, Lease or Job message (proto/syncline/jobs/v1/jobs.proto). States and leases do not contain the
 // job id, which the reader knows. Payloads stay JSON text; they are parsed only when an event is handed to user code.
-import type { FeedChange } from '@syncline/kernel';
+import type { FeedChange, FeedGap, FeedStale } from '@syncline/kernel';
 import { decode, encode, WireReader } from '@syncline/kernel/wire';
 import type { JobInfo, Scope, State, TaskLease } from '../job.js';
-import type { GapReason, History, JobEvent, StoreSubscribeOptions } from '../job-store.js';
+import type { History, JobEvent, StoreSubscribeOptions } from '../job-store.js';
 import { formatCursor } from '../job-store.js';
 import * as messages from '../wire/messages.js';
 
@@ -39,14 +39,8 @@ export function leaseChange(lease: TaskLease, timestampMs: number): StoredChange
 
 export function jobChange(job: JobInfo): StoredChange {
   const { revision, changedAtMs: timestampMs } = job;
-  return {
-    kind: 'job',
-    revision,
-    timestampMs,
-    taskId: 0,
-    tag: '',
-    bytes: encode(messages.jobMessage, job),
-  };
+  const bytes = encode(messages.jobMessage, job);
+  return { kind: 'job', revision, timestampMs, taskId: 0, tag: '', bytes };
 }
 
 export function decodeStoredState(bytes: Uint8Array, jobId: string): messages.StoredState {
@@ -145,8 +139,8 @@ export type EncodedChange = Readonly<{
 export type EncodedEvent =
   | EncodedChange
   | Readonly<{ kind: 'synced'; revision: number; base: string; history: History; resumed: boolean }>
-  | Readonly<{ kind: 'gap'; reason: GapReason; fromRevision: number; toRevision: number }>
-  | Readonly<{ kind: 'stale'; sinceMs: number; attempt: number }>
+  | FeedGap
+  | FeedStale
   | Readonly<{ kind: 'live'; revision: number; base: string }>;
 
 export function decodeEvent(event: EncodedEvent): JobEvent {

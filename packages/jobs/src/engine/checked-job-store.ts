@@ -147,19 +147,14 @@ export abstract class CheckedJobStore implements JobStore {
     return this.reads.progress(checkJobId(jobId), input.checkScope(scope), signal);
   }
 
-  async listEncoded(
-    jobId: string,
-    scope: Scope,
-    page: PageBounds,
-    signal: Signal,
-  ): Promise<EncodedPage> {
+  listEncoded: StoreReads['listStates'] = async (jobId, scope, page, signal) => {
     this.begin(signal);
     const bounds = {
       afterRevision: checkCount(page.afterRevision, 'afterRevision'),
       limit: checkPageLimit(page.limit, limitValues.listStatesMax),
     };
     return this.reads.listStates(checkJobId(jobId), input.checkScope(scope), bounds, signal);
-  }
+  };
 
   protected get isClosed(): boolean {
     return this.#closing !== undefined;

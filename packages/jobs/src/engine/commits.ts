@@ -40,7 +40,7 @@ export interface CommitOptions {
 }
 
 /** Stages the changes of a call, or throws a SynclineError and stages none. Called again if the commit is repeated. */
-export type DecideCall<T> = (batch: CommitBatch, staged: StagedJob | undefined) => T;
+export type DecideCall<T> = (staged: StagedJob | undefined, batch: CommitBatch) => T;
 
 const CALL_BYTES = 512;
 
@@ -49,7 +49,6 @@ export class Commits {
   readonly quota: WriteQuota;
   /** A single lane with an empty name for an exclusive store; one lane per job for a shared store. */
   readonly #lanes = new Map<string, CommitLane>();
-  readonly #loading = new Set<Promise<void>>();
   jobsCount = 0;
   logRecords = 0;
   #isClosed = false;
@@ -70,20 +69,24 @@ export class Commits {
     const { jobs } = this.#deps;
     const { bytes = CALL_BYTES, signal, isOwn } = options;
     if (!isOwn) this.quota.check(bytes);
+    this.quota.add(1, bytes);
     jobs.hold(jobId);
     try {
-      if (!jobs.touch(jobId)) await this.#load(jobId, bytes);
+      if (!jobs.touch(jobId)) await jobs.load(jobId);
       if (this.#isClosed) throw new SynclineError('closed', 'the job store is closed');
       if (signal?.aborted) throw abortedError('a call to the job store', signal);
-      this.quota.add(1, bytes);
-      return await new Promise<T>((resolve, reject) => {
-        const decideNow = (batch: CommitBatch) => decide(batch, batch.stage(jobId));
-        const call = pendingCall({ jobId, bytes, options }, decideNow, { resolve, reject });
-        this.#laneOf(jobId).add(call);
-      });
-    } finally {
+    } catch (thrown) {
+      this.quota.add(-1, bytes);
       jobs.release(jobId);
+      throw thrown;
     }
+    return new Promise<T>((resolve, reject) => {
+      const decideNow = (batch: CommitBatch) => {
+        const answer = decide(batch.stage(jobId), batch);
+        return () => resolve(answer);
+      };
+      this.#laneOf(jobId).add(pendingCall({ jobId, bytes, options }, decideNow, reject));
+    });
   }
 
   /** Reads while memory and an exclusive store are in sync. By then, the job may have been deleted. */
@@ -120,21 +123,8 @@ export class Commits {
   /** Accepts no more calls, and resolves when nothing is waiting or in flight. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    await Promise.allSettled(this.#loading);
+    await this.#deps.jobs.whenLoaded();
     await Promise.all(Array.from(this.#lanes.values(), (lane) => lane.idle()));
-  }
-
-  /** Calls that wait for a job to be loaded count against the queue limits too. */
-  async #load(jobId: string, bytes: number): Promise<void> {
-    this.quota.add(1, bytes);
-    const loading = this.#deps.jobs.load(jobId).then(() => {});
-    this.#loading.add(loading);
-    try {
-      await loading;
-    } finally {
-      this.quota.add(-1, bytes);
-      this.#loading.delete(loading);
-    }
   }
 
   #laneOf(jobId: string): CommitLane {
@@ -143,36 +133,30 @@ export class Commits {
     const known = this.#lanes.get(name);
     if (known) return known;
     const onIdle = () => void (adapter.shared && this.#lanes.delete(name));
-    const lane: CommitLane = new CommitLane(clock, () => this.#commit(lane), onIdle);
+    const lane = new CommitLane(clock, (calls) => this.#commit(calls), onIdle);
     this.#lanes.set(name, lane);
     return lane;
   }
 
-  /** Stores one commit, updates memory, replies and publishes. Throws only on bugs. */
-  async #commit(lane: CommitLane): Promise<void> {
+  /**
+   * Stores one commit, updates memory, replies and publishes. Throws only on bugs. Its calls hold their jobs until it has
+   * ended, even if their callers have given up: a job evicted meanwhile would be reloaded in its state before the commit.
+   */
+  async #commit(calls: readonly PendingCall[]): Promise<void> {
     const { adapter, jobs, metrics } = this.#deps;
-    let calls: readonly PendingCall[] | undefined;
     let batch: CommitBatch | undefined;
-    const take = () => {
-      const taken = lane.take();
-      for (const { bytes } of taken) this.quota.add(-1, bytes);
-      return taken;
-    };
+    for (const { bytes } of calls) this.quota.add(-1, bytes);
     try {
-      await adapter.whenReadable?.();
-      calls = take();
-      const taken = calls;
-      await adapter.commit(adapter.shared ? this.#wanted(taken) : [], (rows) => {
-        batch?.end();
-        if (rows.since) jobs.follow(taken[0]?.jobId ?? '', rows.since);
+      await adapter.commit(adapter.shared ? this.#wanted(calls) : [], (rows) => {
+        if (rows.since) jobs.follow(calls[0]?.jobId ?? '', rows.since);
         batch = new CommitBatch(rows, jobs, this.jobsCount);
-        for (const call of taken) call.prepare(batch);
+        for (const call of calls) call.prepare(batch);
         return batch.toCommit();
       });
     } catch (thrown) {
-      batch?.end();
       if (thrown instanceof AssertionError) throw thrown;
-      for (const call of calls ?? take()) call.failed(thrown);
+      for (const call of calls) call.failed(thrown);
+      for (const { jobId } of calls) jobs.release(jobId);
       return;
     }
     assert(batch !== undefined, 'an adapter calls `decide` in `commit`');
@@ -181,7 +165,7 @@ export class Commits {
     this.#report();
     for (const call of calls) call.done();
     for (const staged of batch.jobs) if (staged.hasChanged) this.#publish(staged);
-    batch.end();
+    for (const { jobId } of calls) jobs.release(jobId);
   }
 
   #wanted(calls: readonly PendingCall[]): readonly CommitRequest[] {
@@ -219,60 +203,54 @@ export class Commits {
   }
 }
 
-/** A call that waits for its commit: decided when the commit is formed, settled when it is stored. */
-interface PendingCall {
-  readonly jobId: string;
-  readonly bytes: number;
-  readonly options: CommitOptions;
-  /** Throws only on bugs. Called again if the commit is repeated. */
-  prepare(batch: CommitBatch): void;
-  done(): void;
-  /** Replaces refusals too: they may depend on changes in the commit, which were not applied. */
-  failed(thrown: unknown): void;
-}
+type PendingCall = ReturnType<typeof pendingCall>;
 
-function pendingCall<T>(
-  { jobId, bytes, options }: Pick<PendingCall, 'jobId' | 'bytes' | 'options'>,
-  decide: (batch: CommitBatch) => T,
-  settle: { resolve(answer: T): void; reject(error: unknown): void },
-): PendingCall {
+/** A call that waits for its commit: decided when the commit is formed, settled when it is stored. */
+function pendingCall(
+  { jobId, bytes, options }: Readonly<{ jobId: string; bytes: number; options: CommitOptions }>,
+  decide: (batch: CommitBatch) => () => void,
+  reject: (error: unknown) => void,
+) {
   const { signal } = options;
   let answer: (() => void) | undefined;
   const onAbort = (): void => {
     if (!signal) return;
     const error = abortedError('a write to the job store', signal);
     const outcome = answer === undefined ? 'not-applied' : 'unknown';
-    settle.reject(error.with({ outcome, cause: error.cause }));
+    reject(error.with({ outcome, cause: error.cause }));
   };
   signal?.addEventListener('abort', onAbort);
   return {
     jobId,
     bytes,
     options,
-    prepare(batch) {
+    /** Throws only on bugs. Called again if the commit is repeated. */
+    prepare(batch: CommitBatch): void {
       if (signal?.aborted) return;
       try {
-        const decided = decide(batch);
-        answer = () => settle.resolve(decided);
+        answer = decide(batch);
       } catch (thrown) {
         if (!(thrown instanceof SynclineError)) throw thrown;
-        answer = () => settle.reject(thrown);
+        answer = () => reject(thrown);
       }
     },
-    done() {
+    done(): void {
       signal?.removeEventListener('abort', onAbort);
       answer?.();
     },
-    failed(thrown) {
+    /** Replaces refusals too: they may depend on changes in the commit, which were not applied. */
+    failed(thrown: unknown): void {
       signal?.removeEventListener('abort', onAbort);
-      settle.reject(thrown);
+      reject(thrown);
     },
   };
 }
 
+type CommitCalls = (calls: readonly PendingCall[]) => Promise<void>;
+
 class CommitLane {
   readonly #clock: Pick<Clock, 'defer'>;
-  readonly #commit: () => Promise<void>;
+  readonly #commit: CommitCalls;
   readonly #onIdle: () => void;
   #waiting: PendingCall[] = [];
   #readersCount = 0;
@@ -280,7 +258,7 @@ class CommitLane {
   #inFlight: Promise<void> | undefined;
   #planned: Promise<void> | undefined;
 
-  constructor(clock: Pick<Clock, 'defer'>, commit: () => Promise<void>, onIdle: () => void) {
+  constructor(clock: Pick<Clock, 'defer'>, commit: CommitCalls, onIdle: () => void) {
     this.#clock = clock;
     this.#commit = commit;
     this.#onIdle = onIdle;
@@ -308,7 +286,7 @@ class CommitLane {
     while (this.#inFlight || this.#planned) await (this.#inFlight ?? this.#planned);
   }
 
-  take(): readonly PendingCall[] {
+  #take(): readonly PendingCall[] {
     const { commitWritesMax, commitBytesMax } = limitValues;
     let bytes = 0;
     const isBeyond = (call: PendingCall, at: number) => {
@@ -327,7 +305,7 @@ class CommitLane {
     this.#planned = new Promise((resolve) => {
       this.#clock.defer(() => {
         this.#planned = undefined;
-        if (!this.#inFlight) this.#occupy(this.#commit());
+        if (!this.#inFlight) this.#occupy(this.#commit(this.#take()));
         resolve();
       });
     });

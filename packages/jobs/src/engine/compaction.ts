@@ -8,7 +8,7 @@ import { hasCode } from '../core/refusals.js';
 import { limitValues } from '../limits.js';
 import type { EngineParts } from './commits.js';
 import type { JobMirror } from './job-mirror.js';
-import type { CommitBatch, StagedJob } from './staged-job.js';
+import type { StagedJob } from './staged-job.js';
 import type { RemovedChange } from './store-adapter.js';
 
 /** Approximate size that a removal adds to a commit. */
@@ -46,7 +46,7 @@ export function createCompaction(
   async function step(job: JobMirror): Promise<boolean> {
     const { compactedTo, candidates } = await read(job);
     let isCurrent = false;
-    const decide = (batch: CommitBatch, staged: StagedJob | undefined) => {
+    const decide = (staged: StagedJob | undefined) => {
       isCurrent = staged?.job === job;
       if (!staged || !isCurrent) return; // deleted or evicted in the meantime
       for (const change of candidates) {
@@ -55,7 +55,6 @@ export function createCompaction(
           staged.remove(change);
       }
       staged.head.compactedTo = Math.max(staged.head.compactedTo, compactedTo);
-      batch.requireSynced();
     };
     const bytes = candidates.length * REMOVAL_BYTES;
     await commits.run(job.row.jobId, decide, { bytes, isOwn: true });
@@ -68,7 +67,6 @@ export function createCompaction(
     const through = Math.min(targetOf(job), compactedTo + keysMax);
     const candidates: RemovedChange[] = [];
     let bytes = 0;
-    await adapter.whenReadable?.();
     const view = await commits.whenInSync(() => adapter.openView(job, EVERYTHING));
     try {
       const onDamaged = (revision: number) => {
@@ -77,10 +75,10 @@ export function createCompaction(
       };
       for await (const page of view.changes(compactedTo, onDamaged)) {
         for (const { kind, revision, taskId, tag, bytes: message } of page) {
-          if (revision > through) return { candidates, compactedTo: through };
           bytes += message.length;
-          if (bytes > limitValues.commitBytesMax && candidates.length > 0)
-            return { candidates, compactedTo: revision - 1 };
+          const isFull = bytes > limitValues.commitBytesMax && candidates.length > 0;
+          if (isFull || revision > through)
+            return { candidates, compactedTo: Math.min(through, revision - 1) };
           candidates.push({ kind, revision, taskId, tag });
         }
       }

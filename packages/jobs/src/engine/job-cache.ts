@@ -4,7 +4,6 @@
 //
 // In a shared store a job with subscribers is not evicted, since the changes of other processes must be followed.
 import { assert } from '@syncline/kernel';
-import { hasCode } from '../core/refusals.js';
 import type { JobsMetrics } from '../metrics-list.js';
 import type { StoredChange } from './changes.js';
 import type { JobFeed } from './job-feed.js';
@@ -28,7 +27,7 @@ export class JobCache {
   readonly #jobs = new Map<string, JobMirror>();
   readonly feeds = new Map<string, FollowedJob>();
   /** Loads that concurrent calls share. One whose job is created meanwhile is removed: its rows may be inconsistent. */
-  readonly #loading = new Map<string, Promise<boolean>>();
+  readonly #loading = new Map<string, Promise<void>>();
   readonly #holders = new Map<string, number>();
   bytes = 0;
 
@@ -70,17 +69,25 @@ export class JobCache {
   /** Every `hold` must be followed by exactly one `release`. */
   release(jobId: string): void {
     const holders = (this.#holders.get(jobId) ?? 0) - 1;
-    if (holders > 0) this.#holders.set(jobId, holders);
-    else this.#holders.delete(jobId);
+    if (holders > 0) {
+      this.#holders.set(jobId, holders);
+      return;
+    }
+    this.#holders.delete(jobId);
+    if (this.isOverfull) this.#evict();
   }
 
   /** Loads the job if necessary; undefined if it does not exist. The caller must hold the id. */
   async load(jobId: string): Promise<JobMirror | undefined> {
-    for (;;) {
-      const job = this.touch(jobId);
-      if (job) return job;
-      if (!(await (this.#loading.get(jobId) ?? this.#load(jobId)))) return undefined;
-    }
+    const job = this.touch(jobId);
+    if (job) return job;
+    await (this.#loading.get(jobId) ?? this.#load(jobId));
+    return this.touch(jobId);
+  }
+
+  /** Resolves when no job is being loaded. */
+  async whenLoaded(): Promise<void> {
+    await Promise.allSettled(this.#loading.values());
   }
 
   create(rows: JobRows): JobMirror {
@@ -161,34 +168,16 @@ export class JobCache {
     this.feeds.delete(jobId);
   }
 
-  /** Resolves with whether the job may be in memory now. */
-  #load(jobId: string): Promise<boolean> {
-    const load = async () => {
-      try {
-        const rows = await this.#read(jobId);
-        if (this.#loading.get(jobId) !== loading) return true;
-        if (rows) this.add(this.create(rows));
-        return rows !== undefined;
-      } finally {
-        if (this.#loading.get(jobId) === loading) this.#loading.delete(jobId);
-      }
-    };
-    const loading = load();
+  #load(jobId: string): Promise<void> {
+    const isCurrent = () => this.#loading.get(jobId) === loading;
+    const loading = this.#deps.adapter
+      .loadJob(jobId)
+      .then((rows) => {
+        if (rows && isCurrent()) this.add(this.create(rows));
+      })
+      .finally(() => isCurrent() && this.#loading.delete(jobId));
     this.#loading.set(jobId, loading);
     return loading;
-  }
-
-  async #read(jobId: string): Promise<JobRows | undefined> {
-    const { adapter } = this.#deps;
-    for (;;) {
-      await adapter.whenReadable?.();
-      try {
-        return await adapter.loadJob(jobId);
-      } catch (thrown) {
-        // The store is being reopened: wait and try again.
-        if (!hasCode(thrown, 'unavailable') || !adapter.whenReadable) throw thrown;
-      }
-    }
   }
 
   /** Never evicts the most recently used job, whatever its size. */

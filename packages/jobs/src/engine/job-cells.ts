@@ -71,23 +71,26 @@ class CellBlock {
 
 class TagCells {
   readonly tag: string;
+  readonly #numTasks: number;
   readonly counts = new ClassCounts();
   readonly #blocks: (CellBlock | undefined)[] = [];
   blocksCount = 0;
   #firstUnwritten = 0;
 
-  constructor(tag: string) {
+  constructor(tag: string, numTasks: number) {
     this.tag = tag;
+    this.#numTasks = numTasks;
   }
 
   get writtenCount(): number {
     return this.counts.total;
   }
 
-  /** The lowest task that never wrote this tag. States are never removed, so this only rises. */
-  get firstUnwritten(): number {
+  /** The cell of the lowest task that never wrote this tag. States are never removed, so this task only rises. */
+  get firstUnwritten(): readonly Cell[] {
     while (this.revisionOf(this.#firstUnwritten) > 0) this.#firstUnwritten += 1;
-    return this.#firstUnwritten;
+    if (this.#firstUnwritten === this.#numTasks) return [];
+    return [{ taskId: this.#firstUnwritten, tag: this.tag, status: JobStatus.notStarted }];
   }
 
   revisionOf(taskId: number): number {
@@ -101,14 +104,15 @@ class TagCells {
   }
 
   set(taskId: number, revision: number, status: number, units: number): void {
-    const before = this.at(taskId);
-    if (this.revisionOf(taskId) > 0) this.counts.add(before.status, before.units, -1);
-    this.counts.add(status, units);
     const index = Math.floor(taskId / BLOCK_TASKS);
+    const slot = taskId % BLOCK_TASKS;
     const block = this.#blocks[index] ?? new CellBlock();
     if (this.#blocks[index] === undefined) this.blocksCount += 1;
     this.#blocks[index] = block;
-    block.set(taskId % BLOCK_TASKS, revision, status, units);
+    if (block.revisions[slot] !== 0)
+      this.counts.add(block.statuses[slot] ?? 0, block.units[slot] ?? 0, -1);
+    this.counts.add(status, units);
+    block.set(slot, revision, status, units);
   }
 
   first(rankOf: RankOf): Cell | undefined {
@@ -239,7 +243,7 @@ export class JobCells {
     }
     const { size: lostTasks } = this.lostTasks;
     if (tag !== undefined) {
-      const row = this.#summaryOfTag(this.#tags.get(tag) ?? new TagCells(tag));
+      const row = this.#summaryOfTag(this.#tags.get(tag) ?? new TagCells(tag, this.#numTasks));
       return { ...row, lostTasks, tags: [{ tag, ...row }] };
     }
     const tags = this.#inOrder().map((cells) => ({ tag: cells.tag, ...this.#summaryOfTag(cells) }));
@@ -249,7 +253,7 @@ export class JobCells {
   #summaryOfAll(): CellsSummary {
     const expectedTags = [...this.#expected];
     const counts = this.recount().all({ numTasks: this.#numTasks, expectedTags });
-    const unwritten = expectedTags.flatMap((tag) => this.#firstUnwritten(this.#tagCells(tag)));
+    const unwritten = expectedTags.flatMap((tag) => this.#tagCells(tag).firstUnwritten);
     if (expectedTags.length === 0 && this.#silentTasks > 0)
       unwritten.push({ taskId: this.#writers.indexOf(0), tag: '', status: JobStatus.notStarted });
     const written = [...this.#tags.values()];
@@ -264,7 +268,7 @@ export class JobCells {
     const counts = new ClassCounts();
     counts.addAll(cells.counts);
     counts.notStarted += this.#numTasks - cells.writtenCount;
-    const unwritten = this.#firstUnwritten(cells);
+    const unwritten = cells.firstUnwritten;
     return summaryOf(counts, (rankOf) => [...unwritten, cells.first(rankOf) ?? []].flat());
   }
 
@@ -273,11 +277,6 @@ export class JobCells {
     for (const { taskId, tag, status } of list)
       counts.add(status, this.#tags.get(tag)?.at(taskId).units ?? 0);
     return summaryOf(counts, () => list);
-  }
-
-  #firstUnwritten({ writtenCount, firstUnwritten: taskId, tag }: TagCells): Cell[] {
-    const isComplete = writtenCount === this.#numTasks;
-    return isComplete ? [] : [{ taskId, tag, status: JobStatus.notStarted }];
   }
 
   #cellsOfTask(taskId: number): readonly Cell[] {
@@ -299,7 +298,7 @@ export class JobCells {
   #tagCells(tag: string): TagCells {
     const known = this.#tags.get(tag);
     if (known) return known;
-    const cells = new TagCells(tag);
+    const cells = new TagCells(tag, this.#numTasks);
     this.#tags.set(tag, cells);
     this.#sortedTags = undefined;
     return cells;

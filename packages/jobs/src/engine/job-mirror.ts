@@ -5,7 +5,6 @@
 // cannot be claimed, since the epoch could be reused. If rows are missing, no one knows which: the job is unreadable.
 import { SynclineError } from '@syncline/kernel';
 import type { JobRow, TaskRow } from '../core/rows.js';
-import type { Scope } from '../job.js';
 import type { CellCounts } from './cell-counts.js';
 import type { ChangeKind, ChangeSubject, JobFilter } from './changes.js';
 import { decodeJob, decodeLease, decodeStoredState } from './changes.js';
@@ -97,10 +96,10 @@ export class JobMirror implements MirroredJob {
   latestRevision(kind: ChangeKind, taskId: number, tag: string): number {
     switch (kind) {
       case 'state':
-        this.checkCells({ taskId, tag });
+        this.check('state', { taskId, tag });
         return this.cells.revisionOf(taskId, tag);
       case 'lease':
-        this.checkTask(taskId);
+        this.check('lease', { taskId });
         return this.tasks.get(taskId)?.revision ?? 0;
       case 'job':
         return this.row.metadataRevision;
@@ -109,10 +108,10 @@ export class JobMirror implements MirroredJob {
 
   *subjects({ scope, withLeases, withJob }: JobFilter): Generator<ChangeSubject> {
     const { taskId } = scope;
-    this.checkCells(scope);
+    this.check('state', scope);
     for (const cell of this.cells.written(scope)) yield { kind: 'state', ...cell };
     if (withLeases) {
-      this.checkTask(taskId);
+      this.check('lease', { taskId });
       const taskIds = taskId === undefined ? this.tasks.keys() : [taskId];
       for (const each of taskIds) yield { kind: 'lease', taskId: each, tag: '' };
     }
@@ -123,17 +122,8 @@ export class JobMirror implements MirroredJob {
     if (this.#missingRows) throw this.#missingRows;
   }
 
-  /** Throws `corrupt` if a cell of the scope cannot be read. */
-  checkCells(scope: Scope): void {
-    this.#check('state', scope);
-  }
-
-  /** Throws `corrupt` if the row of the task cannot be read; if `taskId` is undefined, that of any task. */
-  checkTask(taskId: number | undefined): void {
-    this.#check('lease', { taskId });
-  }
-
-  #check(kind: DamagedRow['kind'], scope: { taskId?: number | undefined; tag?: string }): void {
+  /** Throws `corrupt` if a state or lease in the scope cannot be read. */
+  check(kind: DamagedRow['kind'], scope: { taskId?: number | undefined; tag?: string }): void {
     this.checkWhole();
     for (const { taskId, tag = scope.tag, ...damaged } of this.#damage) {
       const isTask = scope.taskId === undefined || scope.taskId === taskId;

@@ -28,14 +28,18 @@ export interface JobReadsDeps extends EngineParts {
   begin(signal: Signal): void;
 }
 
-/** Approximate size of a listed job, excluding its strings. */
-const SUMMARY_BYTES = 200;
 /** How often a read is retried because other processes replaced the states in the meantime. */
 const CATCH_UP_ATTEMPTS = 20;
-/** How long a subscriber waits before it retries a shared store that was unreachable. */
+/** How long a subscriber waits before it retries a store that was unreachable. */
 const VIEW_RETRY_MS = 250;
 /** Approximate overhead of a state on a page, excluding its message. */
 const STATE_BYTES = 16;
+
+/** A read that needs the State messages of some cells, and what it returns once it has them. */
+interface StatesRead<T> {
+  readonly cells: readonly CellRef[];
+  read(bytesOf: (cell: Required<Scope>) => Uint8Array | undefined): T;
+}
 
 export class JobReads implements StoreReads {
   readonly #deps: JobReadsDeps;
@@ -53,20 +57,19 @@ export class JobReads implements StoreReads {
   getState(jobId: string, { taskId, tag }: Required<Scope>, signal: Signal) {
     return this.ofJob(jobId, signal, async (job) => {
       checkTaskId(taskId, job.row.numTasks);
-      const { states } = await this.#withStates(job, () => {
+      return this.#withStates(job, () => {
         const revision = job.latestRevision('state', taskId, tag);
-        return { cells: revision === 0 ? [] : [{ taskId, tag, revision }] };
+        const cells = revision === 0 ? [] : [{ taskId, tag, revision }];
+        return { cells, read: (bytesOf) => bytesOf({ taskId, tag }) };
       });
-      return states.get(cellName(taskId, tag));
     });
   }
 
   progress(jobId: string, asked: Scope, signal: Signal): Promise<JobProgress> {
     return this.ofJob(jobId, signal, async (job) => {
       const scope = checkScope(asked, job.row.numTasks);
-      job.checkCells(scope);
-      const { read, states } = await this.#withStates(job, () => progressOfJob(job, scope));
-      return read(({ taskId, tag }) => states.get(cellName(taskId, tag)));
+      job.check('state', scope);
+      return this.#withStates(job, () => progressOfJob(job, scope));
     });
   }
 
@@ -91,11 +94,10 @@ export class JobReads implements StoreReads {
           return isDamaged ? listed : summaryOf(listed);
         });
     }
-    await adapter.whenReadable?.();
     return jobListOf(query, pages());
   }
 
-  /** The job stays in memory while the view is open. Subscribers also wait while a shared store is unreachable. */
+  /** The job stays in memory while the view is open. Subscribers also wait while the store is unreachable. */
   async view(
     { jobId, incarnation }: Pick<JobInfo, 'jobId' | 'incarnation'>,
     filter: JobFilter,
@@ -108,8 +110,6 @@ export class JobReads implements StoreReads {
     const release = () => {
       slot.giveBack();
       jobs.release(jobId);
-      const job = jobs.peek(jobId);
-      if (job) jobs.changed(job); // it may be evicted now
     };
     try {
       const job = await jobs.load(jobId);
@@ -146,7 +146,6 @@ export class JobReads implements StoreReads {
     for (;;) {
       try {
         job.checkWhole();
-        await adapter.whenReadable?.();
         const view = await commits.whenInSync(() => {
           if (job.isDeleted) throw noSuchJob(job.row.jobId);
           return adapter.openView(job, filter);
@@ -158,9 +157,8 @@ export class JobReads implements StoreReads {
         });
         return view;
       } catch (thrown) {
-        const canWait = isSubscriber || !adapter.shared;
-        if (!hasCode(thrown, 'unavailable') || !canWait || signal?.aborted) throw thrown;
-        if (adapter.shared) await clock.sleep(VIEW_RETRY_MS, signal);
+        if (!hasCode(thrown, 'unavailable') || !isSubscriber || signal?.aborted) throw thrown;
+        await clock.sleep(VIEW_RETRY_MS, signal);
       }
     }
   }
@@ -196,32 +194,22 @@ export class JobReads implements StoreReads {
     }
   }
 
-  /** What `ask` returns, and the State messages of its cells. Asks again if one was replaced before it was read. */
-  async #withStates<Asked extends { readonly cells: readonly CellRef[] }>(
-    job: JobMirror,
-    ask: () => Asked,
-  ): Promise<Asked & { readonly states: ReadonlyMap<string, Uint8Array | undefined> }> {
+  /** Reads the State messages that `ask` names. Asks again if one was replaced before it was read. */
+  async #withStates<T>(job: JobMirror, ask: () => StatesRead<T>): Promise<T> {
     const { adapter, commits } = this.#deps;
+    const read = () => {
+      if (job.isDeleted) throw noSuchJob(job.row.jobId);
+      const asked = ask();
+      return { asked, found: adapter.readStates(job, asked.cells) };
+    };
     for (let attempt = 0; ; attempt += 1) {
-      try {
-        await adapter.whenReadable?.();
-        const read = () => {
-          if (job.isDeleted) throw noSuchJob(job.row.jobId);
-          const asked = ask();
-          return { asked, found: adapter.readStates(job, asked.cells) };
-        };
-        const { asked, found } = attempt === 0 ? read() : await commits.whenInSync(read);
-        const list = await found;
-        const { cells } = asked;
-        const missing = cells.find((_, at) => !list[at]);
-        const states = new Map(
-          cells.map(({ taskId, tag }, at) => [cellName(taskId, tag), list[at]]),
-        );
-        if (!missing) return { ...asked, states };
-        if (attempt > (adapter.shared ? CATCH_UP_ATTEMPTS : 0)) throw missingChange(job, missing);
-      } catch (thrown) {
-        if (!hasCode(thrown, 'unavailable') || attempt > 1) throw thrown;
-      }
+      const { asked, found } = attempt === 0 ? read() : await commits.whenInSync(read);
+      const { cells } = asked;
+      const list = await found;
+      const missing = cells.find((_, at) => !list[at]);
+      const states = new Map(cells.map(({ taskId, tag }, at) => [cellName(taskId, tag), list[at]]));
+      if (!missing) return asked.read(({ taskId, tag }) => states.get(cellName(taskId, tag)));
+      if (attempt > (adapter.shared ? CATCH_UP_ATTEMPTS : 0)) throw missingChange(job, missing);
       await commits.catchUp(job);
     }
   }
@@ -274,7 +262,7 @@ export async function jobListOf(
     for (const listed of page) {
       const isDamaged = 'damagedJobId' in listed;
       if (!isDamaged && !isSummaryWanted(query, listed)) continue;
-      bytes += isDamaged ? SUMMARY_BYTES : summaryBytes(listed);
+      bytes += Buffer.byteLength(JSON.stringify(listed));
       const count = jobs.length + damaged.length;
       if (count === query.limit || (count > 0 && bytes > limitValues.listJobsBytesMax))
         return result(true);
@@ -286,8 +274,8 @@ export async function jobListOf(
   return result(false);
 }
 
-/** The progress of a scope at the current revision. `read` completes it with the State messages of `cells`. */
-export function progressOfJob(job: JobMirror, scope: Scope) {
+/** The progress of a scope at the current revision. */
+export function progressOfJob(job: JobMirror, scope: Scope): StatesRead<JobProgress> {
   const { jobId } = job.row;
   const info = jobInfoOf(job.row, job.head);
   const summary = job.cells.summary(scope);
@@ -305,7 +293,7 @@ export function progressOfJob(job: JobMirror, scope: Scope) {
     const revision = job.cells.revisionOf(taskId, tag);
     if (revision > 0) cells.set(cellName(taskId, tag), { taskId, tag, revision });
   }
-  const read = (bytesOf: (cell: Cell) => Uint8Array | undefined): JobProgress => {
+  const read: StatesRead<JobProgress>['read'] = (bytesOf) => {
     const stateOf = (cell: Cell): StoredState => {
       const bytes = bytesOf(cell);
       return bytes ? decodeStoredState(bytes, jobId) : defaultState(jobId, cell.taskId, cell.tag);
@@ -319,14 +307,6 @@ export function summaryOf({ row, head }: Pick<JobMirror, 'row' | 'head'>): JobSu
   const all = head.counts.all(row);
   const { lostTasks } = head.counts;
   return { job: jobInfoOf(row, head), cells: all.toCounts(), percent: all.percent(), lostTasks };
-}
-
-function summaryBytes({ job: { jobId, expectedTags, labels } }: JobSummary): number {
-  let bytes = SUMMARY_BYTES + jobId.length;
-  for (const tag of expectedTags) bytes += Buffer.byteLength(tag) + 4;
-  for (const [name, value] of Object.entries(labels))
-    bytes += Buffer.byteLength(name) + Buffer.byteLength(value) + 8;
-  return bytes;
 }
 
 function missingChange(job: JobMirror, { taskId, tag, revision }: CellRef): SynclineError {

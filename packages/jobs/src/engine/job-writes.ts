@@ -1,9 +1,8 @@
 // Writes: has the core decide each change, based on the rows as seen by the commit being formed, and stages the result.
-// Everything but state writes is always synced: an epoch must not be issued twice.
 import { SynclineError } from '@syncline/kernel';
 import * as core from '../core/decisions.js';
 import { checkIncarnationOf, hasCode } from '../core/refusals.js';
-import { type Applied, type JobRow, leaseOf, type TaskRow } from '../core/rows.js';
+import { leaseOf } from '../core/rows.js';
 import { defaultState, type LeaseRequest } from '../job.js';
 import { countFenced } from '../metrics-list.js';
 import { CellCounts } from './cell-counts.js';
@@ -11,11 +10,7 @@ import { encodeState } from './changes.js';
 import type { EncodedResult, StoreWrites } from './checked-job-store.js';
 import type { CommitOptions, DecideCall, EngineParts } from './commits.js';
 import type { Leases } from './leases.js';
-import type { StagedJob } from './staged-job.js';
-
-type Decision =
-  | Readonly<{ kind: 'unchanged' }>
-  | (Applied & { readonly job?: JobRow; readonly task?: TaskRow });
+import type { AppliedRows, StagedJob } from './staged-job.js';
 
 const INCARNATION_BYTES = 8;
 
@@ -25,17 +20,14 @@ export function jobWrites(parts: EngineParts, leases: Leases): StoreWrites {
   const commit = <T>(jobId: string, decide: DecideCall<T>, options: CommitOptions): Promise<T> =>
     countFenced(metrics, commits.run(jobId, decide, options));
 
-  const change = <D extends Decision>(
+  const change = <D extends AppliedRows | Readonly<{ kind: 'unchanged' }>>(
     jobId: string,
     signal: AbortSignal | undefined,
     decide: (staged: StagedJob | undefined, nowMs: number) => D,
   ): Promise<D> => {
-    const decideNow: DecideCall<D> = (batch, staged) => {
+    const decideNow: DecideCall<D> = (staged) => {
       const decision = decide(staged, clock.nowMs());
-      if (decision.kind === 'apply') {
-        staged?.stage(decision);
-        batch.requireSynced();
-      }
+      if (decision.kind === 'apply') staged?.stage(decision);
       return decision;
     };
     return commit(jobId, decideNow, { signal });
@@ -46,7 +38,7 @@ export function jobWrites(parts: EngineParts, leases: Leases): StoreWrites {
     if (leases.isBeingLost(incarnation, taskId)) return undefined;
     const job = jobs.touch(jobId);
     if (job?.row.incarnation !== incarnation) return undefined;
-    job.checkTask(taskId);
+    job.check('lease', { taskId });
     const task = job.tasks.get(taskId);
     if (task?.state !== 'held' || task.epoch !== epoch) return undefined;
     // Memory may be outdated: only the database knows whether the lease is still held.
@@ -58,7 +50,7 @@ export function jobWrites(parts: EngineParts, leases: Leases): StoreWrites {
     createJob: (spec, signal) =>
       commit(
         spec.jobId,
-        (batch, staged) => {
+        (staged, batch) => {
           const decision = core.decideCreate(staged?.rows, spec, {
             incarnation: Buffer.from(random.bytes(INCARNATION_BYTES)).toString('hex'),
             jobsCount: batch.jobsCount,
@@ -69,7 +61,6 @@ export function jobWrites(parts: EngineParts, leases: Leases): StoreWrites {
           const head = { revision: 0, timestampMs: 0, compactedTo: 0, logRecords: 0, counts };
           const rows = { row: decision.job, head, tasks: [], cells: [], handle: undefined };
           batch.add(jobs.create(rows), true).stage(decision);
-          batch.requireSynced();
           return { job: decision.info, created: true };
         },
         { signal },
@@ -90,14 +81,13 @@ export function jobWrites(parts: EngineParts, leases: Leases): StoreWrites {
     },
 
     async deleteJob({ jobId, incarnation, ifRevision }, signal) {
-      const decide: DecideCall<boolean> = (batch, staged) => {
+      const decide: DecideCall<boolean> = (staged) => {
         if (!staged) return false;
         checkIncarnationOf(staged.row, incarnation);
         const { revision } = staged.head;
         if (ifRevision !== undefined && ifRevision !== revision)
           throw movedOn(jobId, revision, ifRevision);
         staged.isDeleted = true;
-        batch.requireSynced();
         return true;
       };
       try {
@@ -126,7 +116,7 @@ export function jobWrites(parts: EngineParts, leases: Leases): StoreWrites {
 
     setState(write, signal) {
       const { jobId, taskId, tag } = write;
-      const decide: DecideCall<EncodedResult> = (batch, staged) => {
+      const decide: DecideCall<EncodedResult> = (staged) => {
         const cell = staged?.cellOf(taskId, tag);
         const decision = core.decideSetState(staged?.rowsWith(taskId, cell), write, clock.nowMs());
         switch (decision.kind) {
@@ -138,8 +128,8 @@ export function jobWrites(parts: EngineParts, leases: Leases): StoreWrites {
             return { applied: false, duplicate: false, state };
           }
           case 'apply': {
-            if (write.durability !== 'buffered' || decision.task) batch.requireSynced();
             staged?.stage(decision, { taskId, tag, row: decision.cell });
+            if (staged && write.durability !== 'buffered') staged.hasSyncedState = true;
             const state = staged?.changes.at(-1)?.bytes ?? encodeState(decision.state);
             return { applied: true, duplicate: false, state };
           }

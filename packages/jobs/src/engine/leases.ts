@@ -4,9 +4,10 @@
 // In a shared store expiry is by the database's clock, and the database is polled for overdue leases.
 import { type Clock, SynclineError, type Timer } from '@syncline/kernel';
 import { decideLost } from '../core/decisions.js';
+import type { TaskLease } from '../job.js';
 import { limitValues } from '../limits.js';
-import type { EngineParts } from './commits.js';
-import type { CommitBatch, StagedJob } from './staged-job.js';
+import type { DecideCall, EngineParts } from './commits.js';
+import type { StagedJob } from './staged-job.js';
 import type { LeaseRef, StoreStart } from './store-adapter.js';
 
 /** How often a shared store is polled for overdue leases. */
@@ -63,8 +64,8 @@ export function createLeases({ adapter, clock, commits, jobs, logger, metrics }:
         if (jobs.isOverfull && !jobs.peek(jobId)) await Promise.all(stored); // lets go of the earlier jobs
         jobs.hold(jobId);
         await jobs.load(jobId).catch(() => {}); // one by one; `declare` reports a job that cannot be read
-        const release = () => jobs.release(jobId);
-        stored.push(declare(lease).catch(failed).finally(release));
+        stored.push(declare(lease).catch(failed)); // the call holds the job from here on
+        jobs.release(jobId);
       }
       await Promise.all(stored);
       if (failures.length > 0) warn(failures[0]);
@@ -73,10 +74,19 @@ export function createLeases({ adapter, clock, commits, jobs, logger, metrics }:
     running = undefined;
   }
 
+  /** Changes nothing if the lease has been renewed since, or its task has no work left. Throws `corrupt`. */
   async function declare(lease: LeaseRef): Promise<void> {
-    const { jobId, taskId, epoch } = lease;
-    const decide = (batch: CommitBatch, staged: StagedJob | undefined) =>
-      declareLost(batch, staged, lease);
+    const { jobId, incarnation, taskId, epoch } = lease;
+    const decide: DecideCall<TaskLease | undefined> = (staged, { rows }) => {
+      const isOverdue = shared ? rows.isOverdue?.(taskId) : watch.isOverdue(incarnation, taskId);
+      if (!isOverdue || staged?.row.incarnation !== incarnation) return undefined;
+      if (staged.writers.has(taskId) || !staged.job.cells.hasUnfinished(taskId)) return undefined;
+      const decision = decideLost(staged.rowsWith(taskId), epoch, clock.nowMs());
+      if (!decision) return undefined;
+      staged.stage(decision);
+      inFlight.add(nameOf(lease));
+      return decision.lease;
+    };
     try {
       const lost = await commits.run(jobId, decide, { overdue: taskId, isOwn: true });
       if (!lost) return;
@@ -86,22 +96,6 @@ export function createLeases({ adapter, clock, commits, jobs, logger, metrics }:
     } finally {
       inFlight.delete(nameOf(lease));
     }
-  }
-
-  /** Undefined if the lease has been renewed since, or its task has no work left. Throws `corrupt`. */
-  function declareLost(batch: CommitBatch, staged: StagedJob | undefined, lease: LeaseRef) {
-    const { incarnation, taskId, epoch } = lease;
-    const isOverdue = shared
-      ? batch.rows.isOverdue?.(taskId)
-      : watch.isOverdue(incarnation, taskId);
-    if (!isOverdue || staged?.row.incarnation !== incarnation) return undefined;
-    if (staged.writers.has(taskId) || !staged.job.cells.hasUnfinished(taskId)) return undefined;
-    const decision = decideLost(staged.rowsWith(taskId), epoch, clock.nowMs());
-    if (!decision) return undefined;
-    staged.stage(decision);
-    batch.requireSynced();
-    inFlight.add(nameOf(lease));
-    return decision.lease;
   }
 
   function warn(thrown: unknown): void {

@@ -1,6 +1,5 @@
 // A commit being formed: its changes to each job, as an overlay over the committed state that only the checks of later
 // writes in the same commit see. It is applied to the job in memory once the commit is stored.
-import type { Durability } from '@syncline/kernel';
 import type * as core from '../core/rows.js';
 import { cellName, progressUnits } from './cell-counts.js';
 import {
@@ -14,6 +13,10 @@ import type { JobCache } from './job-cache.js';
 import type { JobMirror } from './job-mirror.js';
 import type * as port from './store-adapter.js';
 
+/** A decision to change something, and the rows that it changes apart from cells. */
+export type AppliedRows = core.Applied &
+  Readonly<{ job?: core.JobRow; task?: core.TaskRow | undefined }>;
+
 /**
  * What a commit changes in one job. A change at or below `compactedTo` that is replaced is removed in the same commit:
  * compaction will not visit it again.
@@ -26,6 +29,7 @@ export class StagedJob implements port.JobCommit, core.WrittenTags {
   row: core.JobRow;
   isRowChanged = false;
   isDeleted = false;
+  hasSyncedState = false;
   readonly head: { -readonly [Name in keyof port.JobHead]: port.JobHead[Name] };
   readonly tasks = new Map<number, core.TaskRow>();
   readonly cells = new Map<string, port.CellCommit>();
@@ -74,8 +78,15 @@ export class StagedJob implements port.JobCommit, core.WrittenTags {
     return this.changes.length > 0 || this.head.compactedTo !== this.job.head.compactedTo;
   }
 
+  /** Only commits of nothing but buffered states are not synced: an epoch must not be issued twice. */
+  get isSynced(): boolean {
+    const isCompacted = this.head.compactedTo !== this.job.head.compactedTo;
+    const hasChangedRows = this.tasks.size > 0 || this.isRowChanged || this.isDeleted;
+    return this.hasSyncedState || hasChangedRows || isCompacted;
+  }
+
   taskOf(taskId: number): core.TaskRow | undefined {
-    this.job.checkTask(taskId);
+    this.job.check('lease', { taskId });
     return this.tasks.get(taskId) ?? this.job.tasks.get(taskId);
   }
 
@@ -98,13 +109,7 @@ export class StagedJob implements port.JobCommit, core.WrittenTags {
     return staged?.revision ?? this.job.latestRevision(kind, taskId, tag);
   }
 
-  stage(
-    applied: core.Applied & {
-      readonly job?: core.JobRow;
-      readonly task?: core.TaskRow | undefined;
-    },
-    cell?: port.CellCommit,
-  ): void {
+  stage(applied: AppliedRows, cell?: port.CellCommit): void {
     if (applied.job) this.#putRow(applied.job);
     if (applied.task) this.#putTask(applied.task);
     if (cell) this.#putCell(cell);
@@ -193,10 +198,7 @@ function storedChangeOf(change: core.DecidedChange): StoredChange {
   }
 }
 
-/**
- * One commit: the jobs that it changes. It holds them until it has ended, since the callers may have given up by then: a
- * job evicted during the commit would be reloaded in its state before the commit.
- */
+/** One commit: the jobs that it changes, all of which its calls hold. */
 export class CommitBatch {
   /** In the order in which they were first used. A job that is deleted and recreated appears twice. */
   readonly jobs: StagedJob[] = [];
@@ -204,7 +206,6 @@ export class CommitBatch {
   readonly #cache: JobCache;
   readonly #jobsCount: number;
   readonly #byJobId = new Map<string, StagedJob>();
-  #durability: Durability = 'buffered';
 
   constructor(rows: port.CommitRows, cache: JobCache, jobsCount: number) {
     this.rows = rows;
@@ -218,11 +219,7 @@ export class CommitBatch {
     return count;
   }
 
-  requireSynced(): void {
-    this.#durability = 'synced';
-  }
-
-  /** Undefined if the job does not exist. The caller must hold it. */
+  /** Undefined if the job does not exist. */
   stage(jobId: string): StagedJob | undefined {
     const staged = this.#byJobId.get(jobId);
     if (staged) return staged.isDeleted ? undefined : staged;
@@ -232,7 +229,6 @@ export class CommitBatch {
 
   add(job: JobMirror, isNew = false): StagedJob {
     const staged = new StagedJob(job, this.rows, isNew);
-    this.#cache.hold(job.row.jobId);
     this.jobs.push(staged);
     this.#byJobId.set(job.row.jobId, staged);
     return staged;
@@ -240,11 +236,7 @@ export class CommitBatch {
 
   toCommit(): port.Commit | undefined {
     const jobs = this.jobs.filter(({ hasChanged }) => hasChanged);
-    return jobs.length === 0 ? undefined : { jobs, durability: this.#durability };
-  }
-
-  /** Call it once the commit is stored or has failed. */
-  end(): void {
-    for (const { row } of this.jobs) this.#cache.release(row.jobId);
+    const durability = jobs.some(({ isSynced }) => isSynced) ? 'synced' : 'buffered';
+    return jobs.length === 0 ? undefined : { jobs, durability };
   }
 }

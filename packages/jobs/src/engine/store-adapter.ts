@@ -225,8 +225,6 @@ export interface StoreAdapter<Handle = unknown> {
     jobId: string,
     incarnation: string | undefined,
   ): Promise<{ readonly incarnation: string | undefined } | undefined>;
-  /** Resolves when the database has been reopened; until then, reads throw `unavailable`. Undefined if it is open. */
-  whenReadable?(): Promise<void> | undefined;
   status?(): AdapterStatus;
   close(): Promise<void>;
 }

@@ -27,19 +27,16 @@ class PostgresAdapter implements port.StoreAdapter<number>, port.SharedStore<num
   readonly capabilities = ALL_CAPABILITIES;
   readonly shared = this;
   readonly #deps: PostgresDeps;
-  readonly #schema: string;
-  #watch: PostgresWatch | undefined;
+  readonly #watch: PostgresWatch;
 
-  constructor(deps: PostgresDeps, schema: string) {
+  constructor(deps: PostgresDeps) {
     this.#deps = deps;
-    this.#schema = schema;
+    this.#watch = new PostgresWatch(deps);
   }
 
   async start(host: port.AdapterHost): Promise<port.StoreStart> {
-    const { pool } = this.#deps;
-    await pool.transaction(WRITES, (session) => migrate(session, this.#schema));
-    this.#watch = new PostgresWatch({ ...this.#deps, host }, this.#schema);
-    await this.#watch.start();
+    await this.#deps.pool.transaction(WRITES, migrate);
+    await this.#watch.start(host);
     const totals =
       'SELECT count(*) AS jobs, coalesce(sum(log_records), 0)::bigint AS records FROM jobs WHERE NOT is_deleted';
     const [found] = await this.#read((session) =>
@@ -56,10 +53,7 @@ class PostgresAdapter implements port.StoreAdapter<number>, port.SharedStore<num
     });
   }
 
-  async commit(
-    requests: readonly port.CommitRequest[],
-    decide: port.Decide<number>,
-  ): Promise<void> {
+  async commit(requests: readonly port.CommitRequest[], decide: port.Decide<number>) {
     for (let attempt = 1; ; attempt += 1) {
       try {
         for (const request of requests) await this.#commit(request, decide);
@@ -72,7 +66,7 @@ class PostgresAdapter implements port.StoreAdapter<number>, port.SharedStore<num
 
   #commit(request: port.CommitRequest, decide: port.Decide<number>): Promise<void> {
     return this.#deps.pool.transaction(WRITES, async (session) => {
-      const found = await rows.readCommitRows(session, request, this.#watch?.floor);
+      const found = await rows.readCommitRows(session, request, this.#watch.floor);
       const commit = decide(found);
       const lost = new Set(commit?.jobs.flatMap(({ tasks }) => [...tasks.keys()]));
       const idle = [...found.overdue].filter((taskId) => !lost.has(taskId));
@@ -83,7 +77,7 @@ class PostgresAdapter implements port.StoreAdapter<number>, port.SharedStore<num
              AND jobs.job_id = $1 AND NOT jobs.is_deleted AND task_id = ANY($2::int[])`,
           [request.jobId, idle],
         );
-      if (commit) await rows.writeCommit(session, commit, this.#schema);
+      if (commit) await rows.writeCommit(session, commit);
     });
   }
 
@@ -109,7 +103,7 @@ class PostgresAdapter implements port.StoreAdapter<number>, port.SharedStore<num
   }
 
   overdue(): Promise<readonly port.LeaseRef[]> {
-    return this.#watch?.overdue() ?? Promise.resolve([]);
+    return this.#watch.overdue();
   }
 
   async readStates({ handle }: Job, cells: readonly port.CellRef[]) {
@@ -150,7 +144,7 @@ class PostgresAdapter implements port.StoreAdapter<number>, port.SharedStore<num
   }
 
   async close(): Promise<void> {
-    await this.#watch?.close();
+    await this.#watch.close();
     await this.#deps.pool.close();
   }
 
@@ -243,7 +237,7 @@ export async function createPostgresJobStore(
   const wanted = `a pool of at least ${OTHER_CONNECTIONS + 1} connections`;
   if (viewsMax <= 0) throw invalidArgument('pool', connectionsMax, wanted);
   const all = port.withSystemDeps(deps);
-  const adapter = new PostgresAdapter({ ...all, pool }, schema);
+  const adapter = new PostgresAdapter({ ...all, pool });
   try {
     return await openJobStore(adapter, all, { ...engine, openSnapshotsMax: viewsMax });
   } catch (thrown) {

@@ -17,12 +17,13 @@ const types: pg.CustomTypesConfig = {
 
 export class PostgresSession {
   readonly client: pg.PoolClient;
-  readonly #schema: string;
+  /** Its name is also that of the channel for notifications. */
+  readonly schema: string;
   readonly #queue = new KeyedQueue();
 
   constructor(client: pg.PoolClient, schema: string) {
     this.client = client;
-    this.#schema = schema;
+    this.schema = schema;
   }
 
   async rows<R>(text: string, values: readonly unknown[] = []): Promise<R[]> {
@@ -41,7 +42,7 @@ export class PostgresSession {
     // A process that is paused in the middle must not block the others forever.
     const { value: idleMs } = jobsLimits.postgresCallTimeoutMs;
     await this.run(
-      `BEGIN ${mode}; SET LOCAL search_path TO "${this.#schema}"; ` +
+      `BEGIN ${mode}; SET LOCAL search_path TO "${this.schema}"; ` +
         `SET LOCAL idle_in_transaction_session_timeout = ${idleMs * 2}`,
     );
   }

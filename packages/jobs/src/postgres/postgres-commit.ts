@@ -77,8 +77,7 @@ export async function readCommitRows(
   floor: string | undefined,
 ): Promise<port.CommitRows<number> & { readonly overdue: ReadonlySet<number> }> {
   const [job] = await findJobs(session, 'job_id = $1 FOR UPDATE', [jobId]);
-  const cells = new Map<string, CellRow>();
-  const states = new Map<string, Uint8Array>();
+  const cells = new Map<string, CellRow & { readonly message: Uint8Array | null }>();
   const overdue = new Set<number>();
   let jobsCount = 0;
   if (!job) {
@@ -97,10 +96,7 @@ export async function readCommitRows(
         wanted.map(({ withState }) => withState),
       ],
     );
-    for (const { taskId, tag, message, ...row } of found) {
-      cells.set(cellName(taskId, tag), row);
-      if (message) states.set(cellName(taskId, tag), message);
-    }
+    for (const { taskId, tag, ...cell } of found) cells.set(cellName(taskId, tag), cell);
   }
   if (job && asked.length > 0 && floor !== undefined) {
     const found = await session.rows<{ task_id: number }>(
@@ -113,7 +109,7 @@ export async function readCommitRows(
     jobsCount,
     since: await readSince(session, job, known),
     cell: (_, taskId, tag) => cells.get(cellName(taskId, tag)),
-    state: (_, taskId, tag) => states.get(cellName(taskId, tag)) ?? new Uint8Array(),
+    state: (_, taskId, tag) => cells.get(cellName(taskId, tag))?.message ?? new Uint8Array(),
     isOverdue: (taskId) => overdue.has(taskId),
     overdue,
   };
@@ -122,8 +118,8 @@ export async function readCommitRows(
 export async function writeCommit(
   session: PostgresSession,
   { jobs, durability }: port.Commit<number>,
-  channel: string,
 ): Promise<void> {
+  const { schema: channel } = session;
   if (durability === 'buffered') await session.run('SET LOCAL synchronous_commit = off');
   for (const job of jobs) {
     const { jobId } = job.row;

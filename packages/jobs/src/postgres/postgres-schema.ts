@@ -60,7 +60,8 @@ const TABLES = `
 `;
 
 /** Runs in one process at a time. Throws `too-new` for tables of a later release. */
-export async function migrate(session: PostgresSession, schema: string): Promise<void> {
+export async function migrate(session: PostgresSession): Promise<void> {
+  const { schema } = session;
   await session.rows(`SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, [
     `syncline migrates ${schema}`,
   ]);

@@ -11,10 +11,6 @@ import type { AdapterHost, LeaseRef } from '../engine/store-adapter.js';
 import { jobsLimits } from '../limits.js';
 import type { PostgresDeps, PostgresSession } from './postgres-client.js';
 
-export interface PostgresWatchDeps extends PostgresDeps {
-  readonly host: AdapterHost;
-}
-
 export const OVERDUE = `t.is_watched AND t.state = 'held' AND t.ttl_ms > 0
   AND greatest(t.renewed_at, $1::timestamptz) + t.ttl_ms * interval '1 ms' <= clock_timestamp()`;
 
@@ -24,8 +20,7 @@ const PAUSE_MS = 1_500;
 const SWEPT_ROWS = 5_000;
 
 export class PostgresWatch {
-  readonly #deps: PostgresWatchDeps;
-  readonly #schema: string;
+  readonly #deps: PostgresDeps;
   readonly #stop = new AbortController();
   #session: PostgresSession | undefined;
   #isWatching = false;
@@ -34,15 +29,14 @@ export class PostgresWatch {
   floor: string | undefined;
   #lookedAt = { databaseMs: 0, monotonicMs: 0 };
 
-  constructor(deps: PostgresWatchDeps, schema: string) {
+  constructor(deps: PostgresDeps) {
     this.#deps = deps;
-    this.#schema = schema;
   }
 
   /** Throws if the database is unreachable now. A later outage is only reported to the host. */
-  async start(): Promise<void> {
-    this.#session = await this.#listen();
-    this.#running = this.#run();
+  async start(host: AdapterHost): Promise<void> {
+    this.#session = await this.#listen(host);
+    this.#running = this.#run(host);
   }
 
   async close(): Promise<void> {
@@ -80,17 +74,17 @@ export class PostgresWatch {
     return this.floor !== undefined && passedMs < PAUSE_MS && Math.abs(driftMs) < PAUSE_MS;
   }
 
-  async #run(): Promise<void> {
-    const { clock, random, logger, host } = this.#deps;
+  async #run(host: AdapterHost): Promise<void> {
+    const { clock, random, logger } = this.#deps;
     const { signal } = this.#stop;
     let lostAtMs = 0;
     for (let attempt = 0; !signal.aborted; ) {
       try {
-        this.#session ??= await this.#listen();
+        this.#session ??= await this.#listen(host);
         if (attempt > 0) await host.markLive();
         attempt = 0;
         while (!signal.aborted) {
-          await this.#poll(this.#session);
+          await this.#poll(this.#session, host);
           await clock.sleep(jobsLimits.postgresPollMs.value, signal).catch(() => {});
         }
       } catch (thrown) {
@@ -107,15 +101,15 @@ export class PostgresWatch {
     this.#end();
   }
 
-  async #listen(): Promise<PostgresSession> {
-    const { pool, host } = this.#deps;
-    const session = await pool.connect();
+  async #listen(host: AdapterHost): Promise<PostgresSession> {
+    const session = await this.#deps.pool.connect();
     session.client.on('notification', ({ payload = '' }) => {
       const [jobId = '', revision] = payload.split(' ');
       host.wake(jobId, revision === undefined ? undefined : Number(revision));
     });
+    const { schema } = session;
     try {
-      await session.run(`LISTEN "${this.#schema}"; SET search_path TO "${this.#schema}"`);
+      await session.run(`LISTEN "${schema}"; SET search_path TO "${schema}"`);
       return session;
     } catch (thrown) {
       session.client.release(true);
@@ -130,8 +124,7 @@ export class PostgresWatch {
     this.floor = undefined;
   }
 
-  async #poll(session: PostgresSession): Promise<void> {
-    const { host } = this.#deps;
+  async #poll(session: PostgresSession, host: AdapterHost): Promise<void> {
     const followed = host.followed();
     const found = await session.rows<{ job_id: string; incarnation: string; revision: number }>(
       `SELECT job_id, metadata->>'incarnation' AS incarnation, revision FROM jobs
@@ -147,7 +140,7 @@ export class PostgresWatch {
     if (this.#isWatching) return this.#sweep(session);
     const [lock] = await session.rows<{ is_mine: boolean }>(
       'SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS is_mine',
-      [`syncline watches ${this.#schema}`],
+      [`syncline watches ${session.schema}`],
     );
     this.#isWatching = lock?.is_mine ?? false;
   }

@@ -37,7 +37,7 @@ export const SOURCE_EDITS = {
       file: COMMITS,
       find: 'return batch.toCommit();',
       replace:
-        'const commit = batch.toCommit(); for (const call of taken) call.done(); return commit;',
+        'const commit = batch.toCommit(); for (const call of calls) call.done(); return commit;',
     },
   ],
   /** A batch that contains a synced write is only buffered. */
@@ -50,16 +50,7 @@ export const SOURCE_EDITS = {
   ],
   /** Claims, releases and losses are not synced. */
   'jobs-epoch-not-durable': [
-    {
-      file: WRITES,
-      find: 'staged?.stage(decision); batch.requireSynced();',
-      replace: "staged?.stage(decision); if (!('lease' in decision)) batch.requireSynced();",
-    },
-    {
-      file: 'engine/leases',
-      find: 'staged.stage(decision); batch.requireSynced();',
-      replace: 'staged.stage(decision);',
-    },
+    { file: 'engine/staged-job', find: 'this.tasks.size > 0 ||', replace: '' },
   ],
   /** A retry of a write that was applied is applied again. */
   'jobs-event-id-forgotten': [

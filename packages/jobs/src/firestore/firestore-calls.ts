@@ -4,13 +4,14 @@
 // The client library opens each connection in a promise that is not awaited. Without credentials that promise is
 // rejected, which ends the process. So the first call checks the credentials, and the client is not used before that.
 import { setMaxListeners } from 'node:events';
-import type { Firestore, Transaction } from '@google-cloud/firestore';
+import type { CollectionReference, Firestore, Transaction } from '@google-cloud/firestore';
 import { abortedError, backoffMs, type Outcome, SynclineError } from '@syncline/kernel';
 import { type Checked, integer, optional, orDefault } from '@syncline/kernel/checks';
 import { isContention } from '../core/refusals.js';
 import type { EngineDeps } from '../engine/store-adapter.js';
 import { jobsLimits } from '../limits.js';
 import { checkReconnect, type ReconnectOptions } from '../reconnect.js';
+import { jobDocuments, latestCommit } from './job-documents.js';
 
 /** A transaction takes tens of milliseconds, so after a conflict a retry soon succeeds. */
 const CONTENTION = { attempts: 20, initialMs: 20, maxMs: 1_000 };
@@ -78,6 +79,21 @@ export class FirestoreCalls {
       throw credentialsRefused(`no usable credentials for Firestore: ${detailOf(thrown)}`, thrown);
     });
     return this.#authenticated;
+  }
+
+  get jobs(): CollectionReference {
+    return this.#deps.firestore.collection('jobs');
+  }
+
+  documents(jobId: string) {
+    return jobDocuments(this.jobs, jobId);
+  }
+
+  /** The time of the latest commit to a job, in microseconds; 0 if there is none. */
+  async newestCommit(jobId: string, options: CallOptions): Promise<number> {
+    const { newest } = this.documents(jobId);
+    const what = `reading the newest changes of job "${jobId}"`;
+    return latestCommit(await this.read(what, () => newest.get(), options));
   }
 
   /** Call it when the connection fails: the client library keeps retrying by itself for a while. */

@@ -33,7 +33,7 @@ import {
   OPTIONS,
 } from './firestore-calls.js';
 import { FirestoreWrites } from './firestore-writes.js';
-import { jobDocuments, presentJob, readState } from './job-documents.js';
+import { presentJob, readState } from './job-documents.js';
 import { JobPicture } from './job-picture.js';
 import { JobWatch } from './job-watch.js';
 
@@ -73,7 +73,7 @@ class FirestoreJobStore extends LocalJobStore {
     getJob: async (jobId, signal) => {
       const picture = this.#current(jobId);
       if (picture) return jobInfoOf(picture.row, picture.head);
-      const { job } = this.#documents(jobId);
+      const { job } = this.#calls.documents(jobId);
       const row = presentJob(await this.#calls.read(readingOf(jobId), () => job.get(), { signal }));
       return row && this.writes.infoOf(row, signal);
     },
@@ -81,7 +81,7 @@ class FirestoreJobStore extends LocalJobStore {
     getState: async (jobId, { taskId, tag }, signal) => {
       const picture = this.#current(jobId);
       if (picture) return picture.state({ taskId: checkTaskId(taskId, picture.row.numTasks), tag });
-      const documents = this.#documents(jobId);
+      const documents = this.#calls.documents(jobId);
       const read = () => this.#deps.firestore.getAll(documents.job, documents.state(taskId, tag));
       const [job, cell] = await this.#calls.read(readingOf(jobId), read, { signal });
       const row = presentJob(job);
@@ -128,10 +128,6 @@ class FirestoreJobStore extends LocalJobStore {
     await this.#calls.close();
   }
 
-  #documents(jobId: string) {
-    return jobDocuments(this.#deps.firestore, jobId);
-  }
-
   #current(jobId: string): JobPicture | undefined {
     const picture = this.#watches.get(jobId)?.current;
     this.#deps.metrics.add(`syncline_jobs_cache_${picture ? 'hits' : 'misses'}_total`);
@@ -151,8 +147,7 @@ class FirestoreJobStore extends LocalJobStore {
 
   async *#listedAfter({ prefix = '', afterJobId }: CheckedJobQuery) {
     for (let after = afterJobId ?? ''; ; ) {
-      const page = this.#deps.firestore
-        .collection('jobs')
+      const page = this.#calls.jobs
         .where('jobId', '>', after)
         .where('jobId', '>=', prefix)
         .where('jobId', '<', prefix + AFTER_ALL_NAMES)
@@ -184,7 +179,7 @@ class FirestoreJobStore extends LocalJobStore {
     const { revision } = await this.writes.infoOf(row, undefined);
     const known = this.#summaries.get(jobId);
     if (known?.job.incarnation === incarnation && known.job.revision === revision) return known;
-    const { states } = this.#documents(jobId);
+    const { states } = this.#calls.documents(jobId);
     const { startTimeoutMs: timeoutMs } = this.#options;
     const { docs } = await this.#calls.read(readingOf(jobId), () => states.get(), { timeoutMs });
     const picture = JobPicture.of(docs);
@@ -209,7 +204,11 @@ class FirestoreJobStore extends LocalJobStore {
       this.#deps.metrics.set('syncline_jobs_cache_bytes', this.#cacheBytes);
     };
     const { writes } = this;
-    const parts = { calls: this.#calls, documents: this.#documents(jobId), quota: this.#quota };
+    const parts = {
+      calls: this.#calls,
+      documents: this.#calls.documents(jobId),
+      quota: this.#quota,
+    };
     const watch = new JobWatch({ ...this.#deps, ...parts, writes, onChanged }, this.#options);
     this.#watches.set(jobId, watch);
     return watch;

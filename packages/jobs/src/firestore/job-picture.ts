@@ -2,7 +2,6 @@
 // everything committed up to its time. Two documents may be committed in the same microsecond: they are ordered by id,
 // and the second one counts as one microsecond later, so that revisions rise strictly.
 import type { DocumentSnapshot } from '@google-cloud/firestore';
-import type { JobRow } from '../core/rows.js';
 import { CellCounts } from '../engine/cell-counts.js';
 import * as changes from '../engine/changes.js';
 import type { JobFeedView } from '../engine/job-feed.js';
@@ -33,23 +32,17 @@ export class JobPicture extends JobMirror {
   skippedVersions = 0;
   #changesBytes = 0;
 
-  constructor(row: JobRow) {
-    const counts = new CellCounts(row.numTasks);
-    const head = { revision: 0, timestampMs: 0, ...NO_LOG, counts };
-    super({ row, head, tasks: [], cells: [], handle: undefined }, NO_RETENTION);
-  }
-
   /** Built from all documents in `states`. Undefined if the job does not exist. */
   static of(documents: readonly DocumentSnapshot[]): JobPicture | undefined {
     const metadata = documents.find(({ id }) => id === JOB_COPY);
-    const job = metadata && readJob(metadata);
-    const picture = job && new JobPicture(job.row);
-    picture?.apply(documents);
+    const row = metadata && readJob(metadata)?.row;
+    if (!row) return undefined;
+    const counts = new CellCounts(row.numTasks);
+    const head = { revision: 0, timestampMs: 0, ...NO_LOG, counts };
+    const rows = { row, head, tasks: [], cells: [], handle: undefined };
+    const picture = new JobPicture(rows, NO_RETENTION);
+    picture.apply(documents);
     return picture;
-  }
-
-  get revision(): number {
-    return this.head.revision;
   }
 
   override get bytes(): number {
@@ -64,7 +57,7 @@ export class JobPicture extends JobMirror {
 
   /** Returns the new changes, in order of revision. */
   apply(documents: readonly DocumentSnapshot[]): readonly changes.StoredChange[] {
-    let { revision } = this;
+    let { revision } = this.head;
     const fresh: changes.StoredChange[] = [];
     const newer = documents
       .filter((document) => commitOf(document) > (this.#latest.get(document.id)?.commit ?? 0))
@@ -99,7 +92,8 @@ export class JobPicture extends JobMirror {
       changes.matchesFilter(filter, change) ? [change] : [],
     );
     const pages = (after: number) => pagesOf(all.filter(({ revision }) => revision > after));
-    return { revision: this.revision, compactedTo: 0, latest: pages, changes: pages, close() {} };
+    const { revision, compactedTo } = this.head;
+    return { revision, compactedTo, latest: pages, changes: pages, close() {} };
   }
 }
 

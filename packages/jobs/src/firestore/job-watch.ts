@@ -42,7 +42,8 @@ export class JobWatch implements JobFeedSource {
   #connection = new AbortController();
   #phase: 'starting' | 'live' | 'stale' | 'ended' = 'starting';
   #picture: JobPicture | undefined;
-  #feed: JobFeed | undefined;
+  /** Its base is that of the picture once the watch is live. */
+  readonly feed: JobFeed;
   /** Failed attempts in a row. */
   #failures = 0;
   /** Undefined if it was stopped because it was unused. */
@@ -57,6 +58,8 @@ export class JobWatch implements JobFeedSource {
     this.#deps = deps;
     this.#options = options;
     this.usedAtMs = deps.clock.monotonicMs();
+    const { jobId } = deps.documents;
+    this.feed = new JobFeed({ ...deps, source: this }, { jobId, base: '', history: 'latest' });
     this.#running = this.#run();
   }
 
@@ -66,19 +69,12 @@ export class JobWatch implements JobFeedSource {
     return this.#phase === 'live' && !isBehind ? this.#picture : undefined;
   }
 
-  /** Only after `read`. */
-  get feed(): JobFeed {
-    const { jobId, incarnation: base } = this.#picture?.row ?? { jobId: '', incarnation: '' };
-    this.#feed ??= new JobFeed({ ...this.#deps, source: this }, { jobId, base, history: 'latest' });
-    return this.#feed;
-  }
-
   get bytes(): number {
-    return this.#phase === 'ended' ? 0 : (this.#picture?.bytes ?? 0);
+    return this.#picture?.bytes ?? 0;
   }
 
   get isInUse(): boolean {
-    return (this.#feed?.subscribersCount ?? 0) > 0 || this.#waiting.length > 0;
+    return this.feed.subscribersCount > 0 || this.#waiting.length > 0;
   }
 
   get hasEnded(): boolean {
@@ -108,7 +104,7 @@ export class JobWatch implements JobFeedSource {
   }
 
   revision(): number {
-    return this.#picture?.revision ?? 0;
+    return this.#picture?.head.revision ?? 0;
   }
 
   async view(filter: JobFilter, signal: AbortSignal) {
@@ -120,7 +116,7 @@ export class JobWatch implements JobFeedSource {
   /** A cursor may come from another process that has seen more. */
   async reach(revision: number, signal: AbortSignal): Promise<void> {
     const picture = await this.read(signal);
-    if (!picture || picture.revision >= revision) return;
+    if (!picture || picture.head.revision >= revision) return;
     const commit = await this.#newest(signal);
     await this.#until(() => picture !== this.#picture || picture.commit >= commit, signal);
   }
@@ -150,7 +146,7 @@ export class JobWatch implements JobFeedSource {
         this.#failures += 1;
         metrics.add('syncline_jobs_listener_reconnects_total');
         this.#phase = 'stale';
-        this.#feed?.markStale({ sinceMs, attempt: this.#failures });
+        this.feed.markStale({ sinceMs, attempt: this.#failures });
       } finally {
         this.#connection.abort();
       }
@@ -240,14 +236,11 @@ export class JobWatch implements JobFeedSource {
     }
   }
 
-  async #newest(signal: AbortSignal): Promise<number> {
+  #newest(signal: AbortSignal): Promise<number> {
     const { calls, documents } = this.#deps;
-    const what = `reading the newest changes of job "${documents.jobId}"`;
     // The client library retries refused credentials for some seconds before it reports them.
     const bound = this.#phase === 'starting' ? {} : { timeoutMs: this.#options.reachTimeoutMs };
-    return layout.latestCommit(
-      await calls.read(what, () => documents.newest.get(), { signal, ...bound }),
-    );
+    return calls.newestCommit(documents.jobId, { signal, ...bound });
   }
 
   /** `isFirst`: the first snapshot on this connection, which is complete. */
@@ -257,20 +250,18 @@ export class JobWatch implements JobFeedSource {
     this.#clockOffsetMs = snapshot.readTime.toMillis() - clock.monotonicMs();
     const changes = snapshot.docChanges();
     const documents = changes.flatMap(({ type, doc }) => (type === 'removed' ? [] : [doc]));
-    const metadata = documents.find(({ id }) => id === layout.JOB_COPY);
-    const isRemoved = changes.some(
-      ({ type, doc }) => type === 'removed' && doc.id === layout.JOB_COPY,
-    );
-    const incarnation = metadata && layout.readJob(metadata)?.incarnation;
+    const copy = changes.find(({ doc }) => doc.id === layout.JOB_COPY);
+    const incarnation = copy && layout.readJob(copy.doc)?.incarnation;
     const picture = this.#picture;
-    const isOther = incarnation !== undefined && incarnation !== picture?.row.incarnation;
-    if (isRemoved || (isFirst && !metadata) || (isOther && !isFirst)) this.#endDeleted();
+    const isOther = copy !== undefined && incarnation !== picture?.row.incarnation;
+    const isGone = isFirst ? !copy : isOther || copy?.type === 'removed';
+    if (isGone) this.#endDeleted();
     else if (isOther) this.#picture = JobPicture.of(documents);
     else if (picture) {
       const skipped = picture.skippedVersions;
       const newer = picture.apply(documents);
       metrics.add('syncline_jobs_version_drift_total', picture.skippedVersions - skipped);
-      if (newer.length > 0) this.#feed?.publishStored(newer);
+      if (newer.length > 0) this.feed.publishStored(newer);
       onChanged(this);
     }
   }
@@ -281,8 +272,8 @@ export class JobWatch implements JobFeedSource {
     const incarnation = this.#picture?.row.incarnation;
     if (this.hasEnded || incarnation === undefined) return;
     this.#phase = 'live';
-    if (this.#feed && this.#feed.base !== incarnation) this.#feed.resetTo(incarnation);
-    this.#feed?.markLive();
+    if (this.feed.base !== incarnation) this.feed.resetTo(incarnation);
+    this.feed.markLive();
     this.#deps.onChanged(this);
     this.#wake();
   }
@@ -305,7 +296,7 @@ export class JobWatch implements JobFeedSource {
     this.#connection.abort();
     this.#deps.onChanged(this);
     this.#wake();
-    if (this.#feed) endFeed(this.#feed);
+    endFeed(this.feed);
   }
 
   #wake(): void {

@@ -203,13 +203,8 @@ class FirestoreJobStore extends LocalJobStore {
       else this.#makeRoom();
       this.#deps.metrics.set('syncline_jobs_cache_bytes', this.#cacheBytes);
     };
-    const { writes } = this;
-    const parts = {
-      calls: this.#calls,
-      documents: this.#calls.documents(jobId),
-      quota: this.#quota,
-    };
-    const watch = new JobWatch({ ...this.#deps, ...parts, writes, onChanged }, this.#options);
+    const parts = { calls: this.#calls, quota: this.#quota, writes: this.writes, jobId, onChanged };
+    const watch = new JobWatch({ ...this.#deps, ...parts }, this.#options);
     this.#watches.set(jobId, watch);
     return watch;
   }

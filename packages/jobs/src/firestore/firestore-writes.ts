@@ -35,7 +35,7 @@ type Signal = AbortSignal | undefined;
 /** Only `apply` stores a row; `unchanged` renews the lease. */
 type Decision = (Readonly<{ kind: string }> & layout.Changed) | undefined;
 
-interface ChangeOptions {
+interface Change extends layout.Key {
   readonly signal?: Signal;
   /** Identifies the write when it is read back after the commit. */
   readonly eventId?: string;
@@ -65,36 +65,36 @@ export class FirestoreWrites implements StoreWrites {
 
   createJob: StoreWrites['createJob'] = async (spec, signal) => {
     const incarnation = this.#newId();
-    const key = { jobId: spec.jobId, counted: () => this.#deps.calls.jobs };
-    const options = { eventId: incarnation, signal };
-    const { decision, found, revision } = await this.#change(key, options, (before) => {
+    const counted = () => this.#deps.calls.jobs;
+    const change = { jobId: spec.jobId, counted, eventId: incarnation, signal };
+    const { decision, found, revision } = await this.#change(change, (before) => {
       const { stored, rows, count: jobsCount, nowMs } = before;
       if (stored && !rows) return undefined; // a process stopped while deleting it
       return core.decideCreate(rows, spec, { incarnation, jobsCount, nowMs });
     });
     // The core counts revisions of a new job from 1.
     if (decision?.kind === 'apply') return { job: { ...decision.info, revision }, created: true };
-    const { stored, rows } = found;
-    if (!rows) {
-      if (stored) await this.#removeAll(stored.row);
-      return this.createJob(spec, signal);
+    if (found.rows) {
+      const { job } = found.rows;
+      // If an earlier attempt created the job, its reply was lost.
+      return { job: await this.infoOf(job, signal), created: job.incarnation === incarnation };
     }
-    // If an earlier attempt created the job, its reply was lost.
-    const created = rows.job.incarnation === incarnation;
-    return { job: await this.infoOf(rows.job, signal), created };
+    if (found.stored) await this.#removeAll(found.stored.row);
+    return this.createJob(spec, signal);
   };
 
   updateJob: StoreWrites['updateJob'] = async (meant, patch, signal) => {
-    const key = { ...meant, other: this.#deps.calls.documents(meant.jobId).writtenTags };
-    const { decision } = await this.#change(key, { signal }, ({ rows, other, nowMs }) => {
-      const tags = layout.readTags(other);
+    const other = this.#deps.calls.documents(meant.jobId).writtenTags;
+    const { decision } = await this.#change({ ...meant, other, signal }, (found) => {
+      const { rows, nowMs } = found;
+      const tags = layout.readTags(found.other);
       return core.decideUpdate(rows && { ...rows, tags }, { ...meant, patch }, nowMs);
     });
     return decision.info;
   };
 
   markJobDeleted: StoreWrites['markJobDeleted'] = async (meant, signal) => {
-    const { decision, found } = await this.#change(meant, { signal }, ({ rows, nowMs }) =>
+    const { decision, found } = await this.#change({ ...meant, signal }, ({ rows, nowMs }) =>
       core.decideMark(rows, meant, nowMs),
     );
     const isMarked = decision.kind === 'unchanged';
@@ -129,7 +129,7 @@ export class FirestoreWrites implements StoreWrites {
   };
 
   lease: StoreWrites['lease'] = async (request, signal) => {
-    const { decision } = await this.#change(request, { signal }, ({ rows, nowMs }) =>
+    const { decision } = await this.#change({ ...request, signal }, ({ rows, nowMs }) =>
       core.decideLease(rows, request, nowMs),
     );
     return decision.lease;
@@ -139,7 +139,7 @@ export class FirestoreWrites implements StoreWrites {
   async declareLost({ jobId, incarnation, taskId, epoch }: LeaseRef): Promise<void> {
     const { calls, logger, metrics } = this.#deps;
     const key = { jobId, taskId, other: calls.documents(jobId).lease(taskId) };
-    const { decision } = await this.#change(key, {}, ({ rows, other, nowMs }) => {
+    const { decision } = await this.#change(key, ({ rows, other, nowMs }) => {
       const isOver = other && layout.leaseEndMs(other, epoch) <= nowMs;
       const isLost = isOver && rows?.job.incarnation === incarnation;
       return isLost ? core.decideLost(rows, epoch, nowMs) : undefined;
@@ -190,27 +190,26 @@ export class FirestoreWrites implements StoreWrites {
     const { jobId, taskId, tag, eventId, digest } = write;
     const { states, writtenTags } = this.#deps.calls.documents(jobId);
     let tags: Iterable<string> = [tag];
-    const key = {
-      ...{ jobId, taskId, tag },
+    const change = {
+      ...{ jobId, taskId, tag, eventId, digest, signal },
       other: known.has(tag) ? undefined : writtenTags,
       /** Only if the limit on states could be reached. */
       counted: (job: JobRow | undefined) =>
         job && job.numTasks * (known.size + 1) > jobsLimits.statesPerJobMax.value
           ? states
           : undefined,
+      onStore: (transaction: Transaction, { rows, other }: layout.Found) => {
+        if (!other || !rows) return;
+        const written = layout.readTags(other);
+        tags = written;
+        if (written.has(tag)) return;
+        for (const added of [tag, ...waiting])
+          if (tagsCount(rows.job, written, added) <= jobsLimits.tagsPerJobMax.value)
+            written.add(added);
+        transaction.set(writtenTags, { tags: [...written] });
+      },
     };
-    const onStore = (transaction: Transaction, { rows, other }: layout.Found) => {
-      if (!other || !rows) return;
-      const written = layout.readTags(other);
-      tags = written;
-      if (written.has(tag)) return;
-      for (const added of [tag, ...waiting])
-        if (tagsCount(rows.job, written, added) <= jobsLimits.tagsPerJobMax.value)
-          written.add(added);
-      transaction.set(writtenTags, { tags: [...written] });
-    };
-    const options = { eventId, digest, signal, onStore };
-    const { decision, found } = await this.#change(key, options, (before) => {
+    const { decision, found } = await this.#change(change, (before) => {
       const { rows, state, other, nowMs } = before;
       const cell = state && { ...state.row, progress: 0, recent: state.recent };
       const tagsBefore = other ? layout.readTags(other) : ANY_TAG;
@@ -237,16 +236,14 @@ export class FirestoreWrites implements StoreWrites {
    * the one before, so the change is then decided again, with the head as of the commit.
    */
   async #change<D extends Decision>(
-    key: layout.Key,
-    options: ChangeOptions,
+    change: Change,
     decide: (found: layout.Found) => D,
   ): Promise<{ readonly decision: D; readonly found: layout.Found; readonly revision: number }> {
     const { calls, metrics, watchOf } = this.#deps;
-    const { signal, eventId = this.#newId(), digest = '', onStore } = options;
-    const { jobId } = key;
+    const { jobId, signal, eventId = this.#newId(), digest = '', onStore } = change;
     const documents = calls.documents(jobId);
     const body = async (transaction: Transaction) => {
-      const found = await layout.readRows(transaction, documents, key);
+      const found = await layout.readRows(transaction, documents, change);
       const decision = decide(found);
       if (decision?.kind !== 'apply' && decision?.kind !== 'unchanged') return { found, decision };
       if (decision.state && !decision.task) onStore?.(transaction, found);
@@ -257,7 +254,7 @@ export class FirestoreWrites implements StoreWrites {
     const { found, decision, stored } = await countFenced(metrics, transaction);
     if (!stored) return { decision, found, revision: 0 };
     // A commit has one revision. If the lease was lost, this one has made it held again, and the state follows.
-    if (decision?.task && decision.state) return this.#change(key, options, decide);
+    if (decision?.task && decision.state) return this.#change(change, decide);
     // If reading back fails, a retry with the same event id gets the correct result.
     const reading = { signal, outcome: 'unknown' } as const;
     const snapshot = await calls.read(`reading back ${stored.path}`, () => stored.get(), reading);
@@ -271,12 +268,12 @@ export class FirestoreWrites implements StoreWrites {
   async #removeAll({ jobId, incarnation }: JobRow): Promise<void> {
     const { calls } = this.#deps;
     const { states, tasks, leases, tags, job } = calls.documents(jobId);
-    const remove = (page: Query | undefined) => {
+    /** A page of documents, or that of the job itself. */
+    const remove = (page?: Query) => {
       const body = async (transaction: Transaction) => {
-        const record = layout.readJob(await transaction.get(job));
-        if (record?.incarnation !== incarnation) return 0;
-        if (!page) transaction.delete(job);
-        const { docs } = page ? await transaction.get(page) : { docs: [] };
+        const document = await transaction.get(job);
+        if (layout.readJob(document)?.incarnation !== incarnation) return 0;
+        const { docs } = page ? await transaction.get(page) : { docs: [document] };
         for (const { ref } of docs) transaction.delete(ref);
         return docs.length;
       };
@@ -287,7 +284,7 @@ export class FirestoreWrites implements StoreWrites {
       const page = collection.limit(jobsLimits.firestoreDeletesMax.value);
       while ((await remove(page)) > 0);
     }
-    await remove(undefined);
+    await remove();
   }
 
   #newId(): string {

@@ -23,7 +23,7 @@ import { JobPicture } from './job-picture.js';
 
 export interface JobWatchDeps extends EngineDeps {
   readonly calls: FirestoreCalls;
-  readonly documents: layout.JobDocuments;
+  readonly jobId: string;
   readonly quota: SubscriberQuota;
   readonly writes: Pick<FirestoreWrites, 'declareLost'>;
   /** Called when the picture has grown or the watch has ended. */
@@ -58,7 +58,7 @@ export class JobWatch implements JobFeedSource {
     this.#deps = deps;
     this.#options = options;
     this.usedAtMs = deps.clock.monotonicMs();
-    const { jobId } = deps.documents;
+    const { jobId } = deps;
     this.feed = new JobFeed({ ...deps, source: this }, { jobId, base: '', history: 'latest' });
     this.#running = this.#run();
   }
@@ -157,10 +157,12 @@ export class JobWatch implements JobFeedSource {
   async #listen(signal: AbortSignal): Promise<void> {
     let isShown = false;
     let unsubscribe = () => {};
+    const { states } = this.#deps.calls.documents(this.#deps.jobId);
     const stream = new Promise<never>((_, reject) => {
-      unsubscribe = this.#deps.documents.states.onSnapshot((snapshot) => {
+      unsubscribe = states.onSnapshot((snapshot) => {
         try {
           this.#onSnapshot(snapshot, !isShown);
+          if (!isShown) this.#markLive();
           isShown = true;
           this.#wake();
         } catch (thrown) {
@@ -168,35 +170,40 @@ export class JobWatch implements JobFeedSource {
         }
       }, reject);
     });
-    const poll = async () => {
-      await this.#newest(signal); // a refusal is reported here at once, but never by the stream
-      // The first snapshot is delivered as a whole, however large the job is.
-      await this.#until(() => isShown, signal, this.#options.startTimeoutMs);
-      this.#markLive();
-      await this.#pollUntilIdle(signal);
-    };
     try {
-      await Promise.race([stream, poll()]);
+      await Promise.race([stream, this.#pollUntilIdle(() => isShown, signal)]);
     } finally {
       unsubscribe();
     }
   }
 
   /** Checks the connection, searches for lost leases, and returns when the listener is no longer used. */
-  async #pollUntilIdle(signal: AbortSignal): Promise<void> {
-    const { clock } = this.#deps;
-    const { pollMs, reachTimeoutMs, listenIdleMs } = this.#options;
+  async #pollUntilIdle(isShown: () => boolean, signal: AbortSignal): Promise<void> {
+    const { clock, jobId } = this.#deps;
+    const { pollMs, reachTimeoutMs, startTimeoutMs, listenIdleMs } = this.#options;
+    let commit = await this.#newest(signal); // a refusal is reported here at once, but never by the stream
     let polledAtMs = clock.monotonicMs();
+    let reachedAtMs = polledAtMs;
     let searchedAtMs = polledAtMs;
     for (;;) {
       await clock.sleep(Math.min(pollMs, TICK_MS), signal);
       const nowMs = clock.monotonicMs();
       if (this.isInUse) this.usedAtMs = nowMs;
       if (nowMs - this.usedAtMs >= listenIdleMs) return void this.stop();
+      const isReached = isShown() && (this.#picture?.commit ?? 0) >= commit;
+      if (isReached) reachedAtMs = nowMs;
+      // The first snapshot is delivered as a whole, however large the job is.
+      const timeoutMs = isShown() ? reachTimeoutMs : startTimeoutMs;
+      if (nowMs - reachedAtMs >= timeoutMs) {
+        const message = `the listener of job "${jobId}" did not receive the newest changes within ${timeoutMs} ms`;
+        throw new SynclineError('unavailable', message);
+      }
+      if (!isReached) continue;
+      if (this.#failures > 0) this.#log('info', 'listening to a job again');
+      this.#failures = 0;
       if (nowMs - polledAtMs >= pollMs) {
         polledAtMs = nowMs;
-        const commit = await this.#newest(signal);
-        await this.#until(() => (this.#picture?.commit ?? 0) >= commit, signal, reachTimeoutMs);
+        commit = await this.#newest(signal);
       }
       const picture = this.#picture;
       if (!picture || nowMs - searchedAtMs < picture.shortestTtlMs / 2) continue;
@@ -210,12 +217,13 @@ export class JobWatch implements JobFeedSource {
 
   /** `nowMs` is an estimate of Firestore's clock: the transaction that declares a lease lost checks it again. */
   async #declareLost(picture: JobPicture, nowMs: number): Promise<void> {
-    const { calls, documents, writes } = this.#deps;
-    const { jobId, incarnation } = picture.row;
+    const { calls, jobId, writes } = this.#deps;
+    const { incarnation } = picture.row;
+    const { leases } = calls.documents(jobId);
     const { value: pageMax } = jobsLimits.listStatesMax;
     const oldest = Timestamp.fromMillis(Math.floor(nowMs - picture.shortestTtlMs));
     for (let after = new Timestamp(0, 0); ; ) {
-      const page = documents.leases
+      const page = leases
         .where('renewedAt', '<=', oldest)
         .where('renewedAt', '>', after)
         .orderBy('renewedAt')
@@ -237,10 +245,10 @@ export class JobWatch implements JobFeedSource {
   }
 
   #newest(signal: AbortSignal): Promise<number> {
-    const { calls, documents } = this.#deps;
+    const { calls, jobId } = this.#deps;
     // The client library retries refused credentials for some seconds before it reports them.
     const bound = this.#phase === 'starting' ? {} : { timeoutMs: this.#options.reachTimeoutMs };
-    return calls.newestCommit(documents.jobId, { signal, ...bound });
+    return calls.newestCommit(jobId, { signal, ...bound });
   }
 
   /** `isFirst`: the first snapshot on this connection, which is complete. */
@@ -267,15 +275,12 @@ export class JobWatch implements JobFeedSource {
   }
 
   #markLive(): void {
-    if (this.#failures > 0) this.#log('info', 'listening to a job again');
-    this.#failures = 0;
     const incarnation = this.#picture?.row.incarnation;
     if (this.hasEnded || incarnation === undefined) return;
     this.#phase = 'live';
     if (this.feed.base !== incarnation) this.feed.resetTo(incarnation);
     this.feed.markLive();
     this.#deps.onChanged(this);
-    this.#wake();
   }
 
   #fail(error: SynclineError): void {
@@ -286,7 +291,7 @@ export class JobWatch implements JobFeedSource {
   }
 
   #endDeleted(): void {
-    this.#end(noSuchJob(this.#deps.documents.jobId), (feed) => feed.endDeleted());
+    this.#end(noSuchJob(this.#deps.jobId), (feed) => feed.endDeleted());
   }
 
   #end(error: SynclineError | undefined, endFeed: (feed: JobFeed) => void): void {
@@ -303,33 +308,23 @@ export class JobWatch implements JobFeedSource {
     for (const resume of this.#waiting.splice(0)) resume();
   }
 
-  /** Resolves once `isSo` holds or the watch was stopped. Throws if the watch fails, on abort, and on timeout. */
-  async #until(isSo: () => boolean, signal?: AbortSignal, timeoutMs?: number): Promise<void> {
-    const { clock, documents } = this.#deps;
-    let late: SynclineError | undefined;
-    const onLate = () => {
-      const message = `the listener of job "${documents.jobId}" did not receive the newest changes within ${timeoutMs} ms`;
-      late = new SynclineError('unavailable', message);
-      this.#wake();
-    };
-    const timer = timeoutMs === undefined ? undefined : clock.setTimer(timeoutMs, onLate);
+  /** Resolves once `isSo` holds or the watch was stopped. Throws if the watch fails, and on abort. */
+  async #until(isSo: () => boolean, signal: AbortSignal | undefined): Promise<void> {
     const wake = () => this.#wake();
     signal?.addEventListener('abort', wake);
     try {
       while (!this.hasEnded && !isSo()) {
         if (signal?.aborted) throw abortedError('waiting for Firestore', signal);
-        if (late) throw late;
         await new Promise<void>((resolve) => this.#waiting.push(resolve));
       }
       if (this.#endedBy) throw this.#endedBy;
     } finally {
       signal?.removeEventListener('abort', wake);
-      timer?.cancel();
     }
   }
 
   #log(level: 'debug' | 'info' | 'warn' | 'error', message: string, thrown?: unknown): void {
-    const { jobId } = this.#deps.documents;
+    const { jobId } = this.#deps;
     const error = thrown === undefined ? {} : { error: SynclineError.from(thrown).message };
     this.#deps.logger[level](message, { jobId, ...error });
   }

@@ -10,7 +10,7 @@ import { checkMembers, refuseUnless } from '@syncline/kernel/checks';
 import { type CheckedJobQuery, checkScope } from '../checks/input.js';
 import { checkJobId, checkTaskId, limitExceeded } from '../checks/values.js';
 import { hasCode, noSuchJob } from '../core/refusals.js';
-import { type JobRow, jobInfoOf } from '../core/rows.js';
+import { jobInfoOf } from '../core/rows.js';
 import { encodeState } from '../engine/changes.js';
 import { LocalJobStore, type StoreReads } from '../engine/checked-job-store.js';
 import { SubscriberQuota } from '../engine/job-feed.js';
@@ -37,16 +37,15 @@ import { presentJob, readState } from './job-documents.js';
 import { JobPicture } from './job-picture.js';
 import { JobWatch } from './job-watch.js';
 
-type Signal = AbortSignal | undefined;
-
-const CACHED = { history: 'latest', reads: 'cached', lost: 'reader' } as const;
-const CAPABILITIES = { ...ALL_CAPABILITIES, ...CACHED };
 /** Sorts after every character of a job id. */
 const AFTER_ALL_NAMES = '\u007f';
 const LIST_JOBS = 100;
 
 class FirestoreJobStore extends LocalJobStore {
-  readonly capabilities = CAPABILITIES;
+  readonly capabilities = {
+    ...ALL_CAPABILITIES,
+    ...({ history: 'latest', reads: 'cached', lost: 'reader' } as const),
+  };
   protected readonly writes: FirestoreWrites;
   readonly #deps: FirestoreDeps;
   readonly #options: FirestoreOptions;
@@ -135,7 +134,7 @@ class FirestoreJobStore extends LocalJobStore {
   }
 
   /** For reads that need a listener. Starts one if necessary. */
-  async #read(jobId: string, signal: Signal) {
+  async #read(jobId: string, signal: AbortSignal | undefined) {
     this.#current(jobId); // for the metric
     for (;;) {
       const watch = this.#watches.get(jobId) ?? this.#startWatch(jobId);
@@ -162,31 +161,29 @@ class FirestoreJobStore extends LocalJobStore {
     }
   }
 
+  /** Reads all states of a job if it has changed since it was last listed. Undefined if it has been deleted. */
   async #listed(document: DocumentSnapshot): Promise<ListedSummary | undefined> {
+    const { id: jobId } = document;
     try {
       const row = presentJob(document);
-      const current = this.#watches.get(document.id)?.current;
-      return row && (current ? summaryOf(current) : await this.#summary(row));
+      if (!row) return undefined;
+      const current = this.#watches.get(jobId)?.current;
+      if (current) return summaryOf(current);
+      const { incarnation, revision } = await this.writes.infoOf(row, undefined);
+      const known = this.#summaries.get(jobId);
+      if (known?.job.incarnation === incarnation && known.job.revision === revision) return known;
+      const { states } = this.#calls.documents(jobId);
+      const { startTimeoutMs: timeoutMs } = this.#options;
+      const { docs } = await this.#calls.read(readingOf(jobId), () => states.get(), { timeoutMs });
+      const picture = JobPicture.of(docs);
+      const summary = picture && summaryOf(picture);
+      if (this.#summaries.size >= jobsLimits.jobsMax.value) this.#summaries.clear();
+      if (summary) this.#summaries.set(jobId, summary);
+      return summary;
     } catch (thrown) {
-      if (hasCode(thrown, 'corrupt')) return { damagedJobId: document.id };
+      if (hasCode(thrown, 'corrupt')) return { damagedJobId: jobId };
       throw thrown;
     }
-  }
-
-  /** Reads all states of a job if it has changed since it was last listed. */
-  async #summary(row: JobRow): Promise<JobSummary | undefined> {
-    const { jobId, incarnation } = row;
-    const { revision } = await this.writes.infoOf(row, undefined);
-    const known = this.#summaries.get(jobId);
-    if (known?.job.incarnation === incarnation && known.job.revision === revision) return known;
-    const { states } = this.#calls.documents(jobId);
-    const { startTimeoutMs: timeoutMs } = this.#options;
-    const { docs } = await this.#calls.read(readingOf(jobId), () => states.get(), { timeoutMs });
-    const picture = JobPicture.of(docs);
-    const summary = picture && summaryOf(picture);
-    if (this.#summaries.size >= jobsLimits.jobsMax.value) this.#summaries.clear();
-    if (summary) this.#summaries.set(jobId, summary);
-    return summary;
   }
 
   get #cacheBytes(): number {

@@ -47,8 +47,6 @@ interface Change extends layout.Key {
 /** The written tags of a job that this process knows of, and those that wait to be added. */
 type KnownTags = Readonly<{ known: Set<string>; waiting: Set<string> }>;
 
-/** For a key whose tag is known: it does not count as new. */
-const ANY_TAG = { size: 0, has: () => true };
 const ID_BYTES = 8;
 
 export class FirestoreWrites implements StoreWrites {
@@ -158,8 +156,9 @@ export class FirestoreWrites implements StoreWrites {
     const tags = this.#tagsOf(incarnation);
     const set = () => this.#setState(write, tags, signal);
     const setUnlessKnown = async () => (tags.known.has(tag) ? undefined : set());
-    /** All tags of a job are in one document. The first write also adds the other waiting tags. */
-    const setNewTag = async () => {
+    const inTurn = async () => {
+      if (tags.known.has(tag)) return set();
+      // All tags of a job are in one document. The first write also adds the other waiting tags.
       tags.waiting.add(tag);
       try {
         return (await this.#queue.run(incarnation, setUnlessKnown, signal)) ?? (await set());
@@ -168,7 +167,6 @@ export class FirestoreWrites implements StoreWrites {
       }
     };
     try {
-      const inTurn = () => (tags.known.has(tag) ? set() : setNewTag());
       return await this.#queue.run(`${jobId}/${taskId}/${tag}`, inTurn, signal);
     } finally {
       this.#quota.add(-1, bytes);
@@ -212,7 +210,7 @@ export class FirestoreWrites implements StoreWrites {
     const { decision, found } = await this.#change(change, (before) => {
       const { rows, state, other, nowMs } = before;
       const cell = state && { ...state.row, progress: 0, recent: state.recent };
-      const tagsBefore = other ? layout.readTags(other) : ANY_TAG;
+      const tagsBefore = other ? layout.readTags(other) : known;
       return core.decideSetState(rows && { ...rows, cell, tags: tagsBefore }, write, nowMs);
     });
     const { kind } = decision;

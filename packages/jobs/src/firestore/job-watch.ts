@@ -162,9 +162,7 @@ export class JobWatch implements JobFeedSource {
       unsubscribe = states.onSnapshot((snapshot) => {
         try {
           this.#onSnapshot(snapshot, !isShown);
-          if (!isShown) this.#markLive();
           isShown = true;
-          this.#wake();
         } catch (thrown) {
           reject(thrown);
         }
@@ -263,24 +261,24 @@ export class JobWatch implements JobFeedSource {
     const picture = this.#picture;
     const isOther = copy !== undefined && incarnation !== picture?.row.incarnation;
     const isGone = isFirst ? !copy : isOther || copy?.type === 'removed';
-    if (isGone) this.#endDeleted();
-    else if (isOther) this.#picture = JobPicture.of(documents);
+    if (isGone) {
+      this.#endDeleted();
+      return;
+    }
+    if (isOther) this.#picture = JobPicture.of(documents);
     else if (picture) {
       const skipped = picture.skippedVersions;
       const newer = picture.apply(documents);
       metrics.add('syncline_jobs_version_drift_total', picture.skippedVersions - skipped);
       if (newer.length > 0) this.feed.publishStored(newer);
-      onChanged(this);
     }
-  }
-
-  #markLive(): void {
-    const incarnation = this.#picture?.row.incarnation;
-    if (this.hasEnded || incarnation === undefined) return;
-    this.#phase = 'live';
-    if (this.feed.base !== incarnation) this.feed.resetTo(incarnation);
-    this.feed.markLive();
-    this.#deps.onChanged(this);
+    if (isFirst && incarnation !== undefined) {
+      this.#phase = 'live';
+      if (this.feed.base !== incarnation) this.feed.resetTo(incarnation);
+      this.feed.markLive();
+    }
+    onChanged(this);
+    this.#wake();
   }
 
   #fail(error: SynclineError): void {

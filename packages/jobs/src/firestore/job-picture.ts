@@ -28,8 +28,6 @@ export class JobPicture extends JobMirror {
   readonly #latest = new Map<string, Seen>();
   /** The latest commit seen. */
   commit = 0;
-  /** The number of versions that were overwritten before this picture saw them. */
-  skippedVersions = 0;
   #changesBytes = 0;
 
   /** Built from all documents in `states`. Undefined if the job does not exist. */
@@ -55,9 +53,10 @@ export class JobPicture extends JobMirror {
     return held.reduce((least, { ttlMs }) => Math.min(least, ttlMs), Number.POSITIVE_INFINITY);
   }
 
-  /** Returns the new changes, in order of revision. */
-  apply(documents: readonly DocumentSnapshot[]): readonly changes.StoredChange[] {
+  /** Returns the new changes, in order of revision, and how many versions were overwritten before they were seen. */
+  apply(documents: readonly DocumentSnapshot[]) {
     let { revision } = this.head;
+    let skippedVersions = 0;
     const fresh: changes.StoredChange[] = [];
     const newer = documents
       .filter((document) => commitOf(document) > (this.#latest.get(document.id)?.commit ?? 0))
@@ -70,7 +69,7 @@ export class JobPicture extends JobMirror {
       const { change, recent } = read;
       const [{ version }] = recent;
       const before = this.#latest.get(id);
-      this.skippedVersions += version - (before?.version ?? version - 1) - 1;
+      skippedVersions += version - (before?.version ?? version - 1) - 1;
       this.#changesBytes += change.bytes.length - (before?.change.bytes.length ?? -CHANGE_BYTES);
       this.#latest.delete(id); // moves it to the end
       this.#latest.set(id, { commit, version, change });
@@ -79,7 +78,7 @@ export class JobPicture extends JobMirror {
       fresh.push(change);
     }
     if (fresh.length > 0) this.follow({ kind: 'changes', changes: fresh, ...NO_LOG });
-    return fresh;
+    return { fresh, skippedVersions };
   }
 
   /** The State message of a cell; undefined if it was never written. */

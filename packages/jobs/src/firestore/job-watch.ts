@@ -267,10 +267,9 @@ export class JobWatch implements JobFeedSource {
     }
     if (isOther) this.#picture = JobPicture.of(documents);
     else if (picture) {
-      const skipped = picture.skippedVersions;
-      const newer = picture.apply(documents);
-      metrics.add('syncline_jobs_version_drift_total', picture.skippedVersions - skipped);
-      if (newer.length > 0) this.feed.publishStored(newer);
+      const { fresh, skippedVersions } = picture.apply(documents);
+      metrics.add('syncline_jobs_version_drift_total', skippedVersions);
+      if (fresh.length > 0) this.feed.publishStored(fresh);
     }
     if (isFirst && incarnation !== undefined) {
       this.#phase = 'live';

@@ -139,7 +139,7 @@ export class JobWatch implements JobFeedSource {
         calls.noteTrouble();
         // Fail at once if a retry cannot succeed: refused credentials, an unreadable document.
         if (!error.retryable || this.#failures >= reconnect.attempts) return this.#fail(error);
-        if (this.#failures === 0) {
+        if (this.#phase !== 'stale') {
           sinceMs = clock.nowMs();
           this.#log('warn', '🟡 listener connection lost', error);
         }

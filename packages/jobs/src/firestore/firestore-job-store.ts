@@ -23,7 +23,8 @@ import {
 } from '../engine/job-reads.js';
 import { type EngineDeps, withSystemDeps } from '../engine/store-adapter.js';
 import type { JobSummary } from '../job.js';
-import { ALL_CAPABILITIES, type JobStore, type StoreSubscribeOptions } from '../job-store.js';
+import type { JobStore, StoreCapabilities, StoreSubscribeOptions } from '../job-store.js';
+import { ALL_CAPABILITIES } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
 import type { ReconnectOptions } from '../reconnect.js';
 import {
@@ -42,9 +43,9 @@ const AFTER_ALL_NAMES = '\u007f';
 const LIST_JOBS = 100;
 
 class FirestoreJobStore extends LocalJobStore {
-  readonly capabilities = {
+  readonly capabilities: StoreCapabilities = {
     ...ALL_CAPABILITIES,
-    ...({ history: 'latest', reads: 'cached', lost: 'reader' } as const),
+    ...{ history: 'latest', reads: 'cached', lost: 'reader' },
   };
   protected readonly writes: FirestoreWrites;
   readonly #deps: FirestoreDeps;

@@ -19,8 +19,8 @@ import type { EncodedPage, JobProgress, StoreReads } from './checked-job-store.j
 import type { EngineParts } from './commits.js';
 import type { JobFeedView } from './job-feed.js';
 import type { JobMirror } from './job-mirror.js';
+import { Slots } from './slots.js';
 import type { CellRef, StoreView } from './store-adapter.js';
-import { ViewSlots } from './view-slots.js';
 
 type Signal = AbortSignal | undefined;
 
@@ -43,11 +43,13 @@ interface StatesRead<T> {
 
 export class JobReads implements StoreReads {
   readonly #deps: JobReadsDeps;
-  readonly slots: ViewSlots;
+  readonly slots: Slots;
 
   constructor(deps: JobReadsDeps, openSnapshotsMax: number) {
     this.#deps = deps;
-    this.slots = new ViewSlots(deps, openSnapshotsMax);
+    const { clock, metrics } = deps;
+    const onChanged = (count: number) => metrics.set('syncline_jobs_open_snapshots', count);
+    this.slots = new Slots({ clock, onChanged }, openSnapshotsMax);
   }
 
   async getJob(jobId: string, signal: Signal): Promise<JobInfo | undefined> {

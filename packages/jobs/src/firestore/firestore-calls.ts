@@ -4,13 +4,15 @@
 // The client library opens each connection in a promise that is not awaited. Without credentials that promise is
 // rejected, which ends the process. So the first call checks the credentials, and the client is not used before that.
 import { setMaxListeners } from 'node:events';
-import type { Firestore, Transaction } from '@google-cloud/firestore';
+import type { CollectionReference, Firestore, Transaction } from '@google-cloud/firestore';
 import { abortedError, backoffMs, type Outcome, SynclineError } from '@syncline/kernel';
 import { type Checked, integer, optional, orDefault } from '@syncline/kernel/checks';
 import { isContention } from '../core/refusals.js';
+import { Slots } from '../engine/slots.js';
 import type { EngineDeps } from '../engine/store-adapter.js';
 import { jobsLimits } from '../limits.js';
 import { checkReconnect, type ReconnectOptions } from '../reconnect.js';
+import { jobDocuments, latestCommit } from './job-documents.js';
 
 /** A transaction takes tens of milliseconds, so after a conflict a retry soon succeeds. */
 const CONTENTION = { attempts: 20, initialMs: 20, maxMs: 1_000 };
@@ -55,19 +57,17 @@ export interface CallOptions {
 export class FirestoreCalls {
   readonly #deps: Deps;
   readonly #options: Options;
-  readonly #inFlight = new Set<Promise<unknown>>();
-  /** Calls beyond `concurrencyMax`, in order. */
-  readonly #waiting = new Set<() => void>();
+  readonly #slots: Slots;
   /** Of the calls that wait for a reply. A set, because a signal takes longer the more listeners it has. */
   readonly #onClosing = new Set<() => void>();
   readonly #closing = new AbortController();
   #authenticated: Promise<void> | undefined;
-  #runningCount = 0;
   #troubledAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(deps: Deps, options: Options) {
     this.#deps = deps;
     this.#options = options;
+    this.#slots = new Slots(deps, options.concurrencyMax);
     setMaxListeners(0, this.#closing.signal); // one for each transaction waiting to be retried
   }
 
@@ -78,6 +78,21 @@ export class FirestoreCalls {
       throw credentialsRefused(`no usable credentials for Firestore: ${detailOf(thrown)}`, thrown);
     });
     return this.#authenticated;
+  }
+
+  get jobs(): CollectionReference {
+    return this.#deps.firestore.collection('jobs');
+  }
+
+  documents(jobId: string) {
+    return jobDocuments(this.jobs, jobId);
+  }
+
+  /** The time of the latest commit to a job, in microseconds; 0 if there is none. */
+  async newestCommit(jobId: string, options: CallOptions): Promise<number> {
+    const { newest } = this.documents(jobId);
+    const what = `reading the newest changes of job "${jobId}"`;
+    return latestCommit(await this.read(what, () => newest.get(), options));
   }
 
   /** Call it when the connection fails: the client library keeps retrying by itself for a while. */
@@ -126,7 +141,7 @@ export class FirestoreCalls {
   async close(): Promise<void> {
     const { clock } = this.#deps;
     const quiet = new AbortController();
-    void Promise.allSettled(this.#inFlight).then(() => quiet.abort());
+    void this.#slots.free().then(() => quiet.abort());
     await clock.sleep(CLOSE_WAIT_MS, quiet.signal).catch(() => {});
     this.#closing.abort();
     for (const onStopped of this.#onClosing) onStopped();
@@ -161,12 +176,8 @@ export class FirestoreCalls {
     this.#onClosing.add(onStopped);
     signal?.addEventListener('abort', onStopped);
     onStopped();
-    const running = this.#inTurn(call, gaveUp.signal);
-    this.#inFlight.add(running);
-    const forget = () => void this.#inFlight.delete(running);
-    running.then(forget, forget);
     try {
-      return await Promise.race([abandoned, running]);
+      return await Promise.race([abandoned, this.#inTurn(call, gaveUp.signal)]);
     } catch (thrown) {
       const error = firestoreError(what, thrown, outcome());
       throw gaveUp.signal.aborted ? error.with({ outcome: outcome(), cause: error.cause }) : error;
@@ -181,40 +192,24 @@ export class FirestoreCalls {
   async #inTurn<T>(call: (gaveUp: AbortSignal) => Promise<T>, gaveUp: AbortSignal): Promise<T> {
     gaveUp.throwIfAborted();
     await this.ready();
-    while (this.#runningCount >= this.#options.concurrencyMax && !gaveUp.aborted)
-      await this.#turn(gaveUp);
-    this.#runningCount += 1;
-    try {
-      gaveUp.throwIfAborted();
-      return await call(gaveUp);
-    } finally {
-      this.#runningCount -= 1;
-      const [next] = this.#waiting;
-      next?.();
-    }
-  }
-
-  #turn(gaveUp: AbortSignal): Promise<void> {
     const { value: waitingMax } = jobsLimits.firestoreCallsWaitingMax;
-    if (this.#waiting.size >= waitingMax) {
+    if (this.#slots.waitingCount >= waitingMax) {
       const message = `${waitingMax} calls are already waiting for Firestore. Try again later, or raise concurrencyMax.`;
       const details = { limit: 'firestoreCallsWaitingMax' };
       throw new SynclineError('overloaded', message, { details });
     }
-    return new Promise((resolve) => {
-      const leave = () => {
-        this.#waiting.delete(leave);
-        gaveUp.removeEventListener('abort', leave);
-        resolve();
-      };
-      this.#waiting.add(leave);
-      gaveUp.addEventListener('abort', leave);
-    });
+    const slot = await this.#slots.take(gaveUp);
+    try {
+      gaveUp.throwIfAborted();
+      return await call(gaveUp);
+    } finally {
+      slot.giveBack();
+    }
   }
 
   async #end(): Promise<void> {
     const { firestore, logger } = this.#deps;
-    await Promise.allSettled(this.#inFlight);
+    await this.#slots.free();
     await firestore.terminate().catch((thrown: unknown) => {
       logger.warn('🟡 could not end the Firestore client', { error: detailOf(thrown) });
     });

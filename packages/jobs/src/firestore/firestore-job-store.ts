@@ -10,7 +10,7 @@ import { checkMembers, refuseUnless } from '@syncline/kernel/checks';
 import { type CheckedJobQuery, checkScope } from '../checks/input.js';
 import { checkJobId, checkTaskId, limitExceeded } from '../checks/values.js';
 import { hasCode, noSuchJob } from '../core/refusals.js';
-import { type JobRow, jobInfoOf } from '../core/rows.js';
+import { jobInfoOf } from '../core/rows.js';
 import { encodeState } from '../engine/changes.js';
 import { LocalJobStore, type StoreReads } from '../engine/checked-job-store.js';
 import { SubscriberQuota } from '../engine/job-feed.js';
@@ -23,7 +23,8 @@ import {
 } from '../engine/job-reads.js';
 import { type EngineDeps, withSystemDeps } from '../engine/store-adapter.js';
 import type { JobSummary } from '../job.js';
-import { ALL_CAPABILITIES, type JobStore, type StoreSubscribeOptions } from '../job-store.js';
+import type { JobStore, StoreCapabilities, StoreSubscribeOptions } from '../job-store.js';
+import { ALL_CAPABILITIES } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
 import type { ReconnectOptions } from '../reconnect.js';
 import {
@@ -33,20 +34,19 @@ import {
   OPTIONS,
 } from './firestore-calls.js';
 import { FirestoreWrites } from './firestore-writes.js';
-import { jobDocuments, presentJob, readState } from './job-documents.js';
+import { presentJob, readState } from './job-documents.js';
 import { JobPicture } from './job-picture.js';
 import { JobWatch } from './job-watch.js';
 
-type Signal = AbortSignal | undefined;
-
-const CACHED = { history: 'latest', reads: 'cached', lost: 'reader' } as const;
-const CAPABILITIES = { ...ALL_CAPABILITIES, ...CACHED };
 /** Sorts after every character of a job id. */
 const AFTER_ALL_NAMES = '\u007f';
 const LIST_JOBS = 100;
 
 class FirestoreJobStore extends LocalJobStore {
-  readonly capabilities = CAPABILITIES;
+  readonly capabilities: StoreCapabilities = {
+    ...ALL_CAPABILITIES,
+    ...{ history: 'latest', reads: 'cached', lost: 'reader' },
+  };
   protected readonly writes: FirestoreWrites;
   readonly #deps: FirestoreDeps;
   readonly #options: FirestoreOptions;
@@ -73,7 +73,7 @@ class FirestoreJobStore extends LocalJobStore {
     getJob: async (jobId, signal) => {
       const picture = this.#current(jobId);
       if (picture) return jobInfoOf(picture.row, picture.head);
-      const { job } = this.#documents(jobId);
+      const { job } = this.#calls.documents(jobId);
       const row = presentJob(await this.#calls.read(readingOf(jobId), () => job.get(), { signal }));
       return row && this.writes.infoOf(row, signal);
     },
@@ -81,7 +81,7 @@ class FirestoreJobStore extends LocalJobStore {
     getState: async (jobId, { taskId, tag }, signal) => {
       const picture = this.#current(jobId);
       if (picture) return picture.state({ taskId: checkTaskId(taskId, picture.row.numTasks), tag });
-      const documents = this.#documents(jobId);
+      const documents = this.#calls.documents(jobId);
       const read = () => this.#deps.firestore.getAll(documents.job, documents.state(taskId, tag));
       const [job, cell] = await this.#calls.read(readingOf(jobId), read, { signal });
       const row = presentJob(job);
@@ -128,10 +128,6 @@ class FirestoreJobStore extends LocalJobStore {
     await this.#calls.close();
   }
 
-  #documents(jobId: string) {
-    return jobDocuments(this.#deps.firestore, jobId);
-  }
-
   #current(jobId: string): JobPicture | undefined {
     const picture = this.#watches.get(jobId)?.current;
     this.#deps.metrics.add(`syncline_jobs_cache_${picture ? 'hits' : 'misses'}_total`);
@@ -139,7 +135,7 @@ class FirestoreJobStore extends LocalJobStore {
   }
 
   /** For reads that need a listener. Starts one if necessary. */
-  async #read(jobId: string, signal: Signal) {
+  async #read(jobId: string, signal: AbortSignal | undefined) {
     this.#current(jobId); // for the metric
     for (;;) {
       const watch = this.#watches.get(jobId) ?? this.#startWatch(jobId);
@@ -151,8 +147,7 @@ class FirestoreJobStore extends LocalJobStore {
 
   async *#listedAfter({ prefix = '', afterJobId }: CheckedJobQuery) {
     for (let after = afterJobId ?? ''; ; ) {
-      const page = this.#deps.firestore
-        .collection('jobs')
+      const page = this.#calls.jobs
         .where('jobId', '>', after)
         .where('jobId', '>=', prefix)
         .where('jobId', '<', prefix + AFTER_ALL_NAMES)
@@ -167,31 +162,29 @@ class FirestoreJobStore extends LocalJobStore {
     }
   }
 
+  /** Reads all states of a job if it has changed since it was last listed. Undefined if it has been deleted. */
   async #listed(document: DocumentSnapshot): Promise<ListedSummary | undefined> {
+    const { id: jobId } = document;
     try {
       const row = presentJob(document);
-      const current = this.#watches.get(document.id)?.current;
-      return row && (current ? summaryOf(current) : await this.#summary(row));
+      if (!row) return undefined;
+      const current = this.#watches.get(jobId)?.current;
+      if (current) return summaryOf(current);
+      const { incarnation, revision } = await this.writes.infoOf(row, undefined);
+      const known = this.#summaries.get(jobId);
+      if (known?.job.incarnation === incarnation && known.job.revision === revision) return known;
+      const { states } = this.#calls.documents(jobId);
+      const { startTimeoutMs: timeoutMs } = this.#options;
+      const { docs } = await this.#calls.read(readingOf(jobId), () => states.get(), { timeoutMs });
+      const picture = JobPicture.of(docs);
+      const summary = picture && summaryOf(picture);
+      if (this.#summaries.size >= jobsLimits.jobsMax.value) this.#summaries.clear();
+      if (summary) this.#summaries.set(jobId, summary);
+      return summary;
     } catch (thrown) {
-      if (hasCode(thrown, 'corrupt')) return { damagedJobId: document.id };
+      if (hasCode(thrown, 'corrupt')) return { damagedJobId: jobId };
       throw thrown;
     }
-  }
-
-  /** Reads all states of a job if it has changed since it was last listed. */
-  async #summary(row: JobRow): Promise<JobSummary | undefined> {
-    const { jobId, incarnation } = row;
-    const { revision } = await this.writes.infoOf(row, undefined);
-    const known = this.#summaries.get(jobId);
-    if (known?.job.incarnation === incarnation && known.job.revision === revision) return known;
-    const { states } = this.#documents(jobId);
-    const { startTimeoutMs: timeoutMs } = this.#options;
-    const { docs } = await this.#calls.read(readingOf(jobId), () => states.get(), { timeoutMs });
-    const picture = JobPicture.of(docs);
-    const summary = picture && summaryOf(picture);
-    if (this.#summaries.size >= jobsLimits.jobsMax.value) this.#summaries.clear();
-    if (summary) this.#summaries.set(jobId, summary);
-    return summary;
   }
 
   get #cacheBytes(): number {
@@ -208,9 +201,8 @@ class FirestoreJobStore extends LocalJobStore {
       else this.#makeRoom();
       this.#deps.metrics.set('syncline_jobs_cache_bytes', this.#cacheBytes);
     };
-    const { writes } = this;
-    const parts = { calls: this.#calls, documents: this.#documents(jobId), quota: this.#quota };
-    const watch = new JobWatch({ ...this.#deps, ...parts, writes, onChanged }, this.#options);
+    const parts = { calls: this.#calls, quota: this.#quota, writes: this.writes, jobId, onChanged };
+    const watch = new JobWatch({ ...this.#deps, ...parts }, this.#options);
     this.#watches.set(jobId, watch);
     return watch;
   }

@@ -5,7 +5,7 @@
 // J13  The epoch is in the document of the task, which every write of the task reads.
 // J15  If a job is created concurrently, one transaction commits; the others conflict, retry and find the created job.
 import { Buffer } from 'node:buffer';
-import type { Firestore, Query, Transaction } from '@google-cloud/firestore';
+import type { Query, Transaction } from '@google-cloud/firestore';
 import { KeyedQueue } from '@syncline/kernel';
 import type { CheckedWrite } from '../checks/checked-write.js';
 import * as core from '../core/decisions.js';
@@ -25,7 +25,6 @@ import * as layout from './job-documents.js';
 type Watch = { noteShown(revision: number): void; onDeleted(incarnation: string): void };
 
 export interface FirestoreWritesDeps extends EngineDeps {
-  readonly firestore: Firestore;
   readonly calls: FirestoreCalls;
   /** The listener of a job, if there is one: its reads must include what this store has written or returned. */
   readonly watchOf: (jobId: string) => Watch | undefined;
@@ -36,20 +35,18 @@ type Signal = AbortSignal | undefined;
 /** Only `apply` stores a row; `unchanged` renews the lease. */
 type Decision = (Readonly<{ kind: string }> & layout.Changed) | undefined;
 
-interface ChangeOptions {
+interface Change extends layout.Key {
   readonly signal?: Signal;
   /** Identifies the write when it is read back after the commit. */
   readonly eventId?: string;
   readonly digest?: string;
-  /** Called in the transaction, if it stores a row. */
+  /** Called in the transaction, if it stores a state. */
   readonly onStore?: (transaction: Transaction, found: layout.Found) => void;
 }
 
 /** The written tags of a job that this process knows of, and those that wait to be added. */
 type KnownTags = Readonly<{ known: Set<string>; waiting: Set<string> }>;
 
-/** For a key whose tag is known: it does not count as new. */
-const ANY_TAG = { size: 0, has: () => true };
 const ID_BYTES = 8;
 
 export class FirestoreWrites implements StoreWrites {
@@ -66,36 +63,36 @@ export class FirestoreWrites implements StoreWrites {
 
   createJob: StoreWrites['createJob'] = async (spec, signal) => {
     const incarnation = this.#newId();
-    const key = { jobId: spec.jobId, counted: () => this.#deps.firestore.collection('jobs') };
-    const options = { eventId: incarnation, signal };
-    const { decision, found, revision } = await this.#change(key, options, (before) => {
+    const counted = () => this.#deps.calls.jobs;
+    const change = { jobId: spec.jobId, counted, eventId: incarnation, signal };
+    const { decision, found, revision } = await this.#change(change, (before) => {
       const { stored, rows, count: jobsCount, nowMs } = before;
       if (stored && !rows) return undefined; // a process stopped while deleting it
       return core.decideCreate(rows, spec, { incarnation, jobsCount, nowMs });
     });
     // The core counts revisions of a new job from 1.
     if (decision?.kind === 'apply') return { job: { ...decision.info, revision }, created: true };
-    const { stored, rows } = found;
-    if (!rows) {
-      if (stored) await this.#removeAll(stored.row);
-      return this.createJob(spec, signal);
+    if (found.rows) {
+      const { job } = found.rows;
+      // If an earlier attempt created the job, its reply was lost.
+      return { job: await this.infoOf(job, signal), created: job.incarnation === incarnation };
     }
-    // If an earlier attempt created the job, its reply was lost.
-    const created = rows.job.incarnation === incarnation;
-    return { job: await this.infoOf(rows.job, signal), created };
+    if (found.stored) await this.#removeAll(found.stored.row);
+    return this.createJob(spec, signal);
   };
 
   updateJob: StoreWrites['updateJob'] = async (meant, patch, signal) => {
-    const key = { ...meant, other: this.#documents(meant.jobId).writtenTags };
-    const { decision } = await this.#change(key, { signal }, ({ rows, other, nowMs }) => {
-      const tags = layout.readTags(other);
+    const other = this.#deps.calls.documents(meant.jobId).writtenTags;
+    const { decision } = await this.#change({ ...meant, other, signal }, (found) => {
+      const { rows, nowMs } = found;
+      const tags = layout.readTags(found.other);
       return core.decideUpdate(rows && { ...rows, tags }, { ...meant, patch }, nowMs);
     });
     return decision.info;
   };
 
   markJobDeleted: StoreWrites['markJobDeleted'] = async (meant, signal) => {
-    const { decision, found } = await this.#change(meant, { signal }, ({ rows, nowMs }) =>
+    const { decision, found } = await this.#change({ ...meant, signal }, ({ rows, nowMs }) =>
       core.decideMark(rows, meant, nowMs),
     );
     const isMarked = decision.kind === 'unchanged';
@@ -108,7 +105,7 @@ export class FirestoreWrites implements StoreWrites {
    */
   deleteJob: StoreWrites['deleteJob'] = async ({ jobId, incarnation, ifRevision }, signal) => {
     const { calls, metrics, watchOf } = this.#deps;
-    const documents = this.#documents(jobId);
+    const documents = calls.documents(jobId);
     const mark = async (transaction: Transaction) => {
       const { stored, rows } = await layout.readRows(transaction, documents, { jobId });
       if (stored) checkIncarnationOf(stored.row, incarnation);
@@ -130,7 +127,7 @@ export class FirestoreWrites implements StoreWrites {
   };
 
   lease: StoreWrites['lease'] = async (request, signal) => {
-    const { decision } = await this.#change(request, { signal }, ({ rows, nowMs }) =>
+    const { decision } = await this.#change({ ...request, signal }, ({ rows, nowMs }) =>
       core.decideLease(rows, request, nowMs),
     );
     return decision.lease;
@@ -138,9 +135,9 @@ export class FirestoreWrites implements StoreWrites {
 
   /** For a lease that has expired by the local clock; Firestore's clock decides. */
   async declareLost({ jobId, incarnation, taskId, epoch }: LeaseRef): Promise<void> {
-    const { logger, metrics } = this.#deps;
-    const key = { jobId, taskId, other: this.#documents(jobId).lease(taskId) };
-    const { decision } = await this.#change(key, {}, ({ rows, other, nowMs }) => {
+    const { calls, logger, metrics } = this.#deps;
+    const key = { jobId, taskId, other: calls.documents(jobId).lease(taskId) };
+    const { decision } = await this.#change(key, ({ rows, other, nowMs }) => {
       const isOver = other && layout.leaseEndMs(other, epoch) <= nowMs;
       const isLost = isOver && rows?.job.incarnation === incarnation;
       return isLost ? core.decideLost(rows, epoch, nowMs) : undefined;
@@ -159,8 +156,9 @@ export class FirestoreWrites implements StoreWrites {
     const tags = this.#tagsOf(incarnation);
     const set = () => this.#setState(write, tags, signal);
     const setUnlessKnown = async () => (tags.known.has(tag) ? undefined : set());
-    /** All tags of a job are in one document. The first write also adds the other waiting tags. */
-    const setNewTag = async () => {
+    const inTurn = async () => {
+      if (tags.known.has(tag)) return set();
+      // All tags of a job are in one document. The first write also adds the other waiting tags.
       tags.waiting.add(tag);
       try {
         return (await this.#queue.run(incarnation, setUnlessKnown, signal)) ?? (await set());
@@ -169,10 +167,8 @@ export class FirestoreWrites implements StoreWrites {
       }
     };
     try {
-      const inTurn = () => (tags.known.has(tag) ? set() : setNewTag());
       return await this.#queue.run(`${jobId}/${taskId}/${tag}`, inTurn, signal);
     } finally {
-      if (tags.known.size + tags.waiting.size === 0) this.#tags.delete(incarnation);
       this.#quota.add(-1, bytes);
     }
   }
@@ -189,67 +185,47 @@ export class FirestoreWrites implements StoreWrites {
     { known, waiting }: KnownTags,
     signal: Signal,
   ): Promise<EncodedResult> {
-    const { jobId, incarnation, taskId, tag, epoch, eventId, digest } = write;
-    const { states, writtenTags } = this.#documents(jobId);
+    const { jobId, taskId, tag, eventId, digest } = write;
+    const { states, writtenTags } = this.#deps.calls.documents(jobId);
     let tags: Iterable<string> = [tag];
-    const key = {
-      ...{ jobId, taskId, tag },
+    const change = {
+      ...{ jobId, taskId, tag, eventId, digest, signal },
       other: known.has(tag) ? undefined : writtenTags,
       /** Only if the limit on states could be reached. */
       counted: (job: JobRow | undefined) =>
         job && job.numTasks * (known.size + 1) > jobsLimits.statesPerJobMax.value
           ? states
           : undefined,
+      onStore: (transaction: Transaction, { rows, other }: layout.Found) => {
+        if (!other || !rows) return;
+        const written = layout.readTags(other);
+        tags = written;
+        if (written.has(tag)) return;
+        for (const added of [tag, ...waiting])
+          if (tagsCount(rows.job, written, added) <= jobsLimits.tagsPerJobMax.value)
+            written.add(added);
+        transaction.set(writtenTags, { tags: [...written] });
+      },
     };
-    const onStore = (transaction: Transaction, { rows, other }: layout.Found) => {
-      if (!other || !rows) return;
-      const written = layout.readTags(other);
-      tags = written;
-      if (written.has(tag)) return;
-      for (const added of [tag, ...waiting])
-        if (tagsCount(rows.job, written, added) <= jobsLimits.tagsPerJobMax.value)
-          written.add(added);
-      transaction.set(writtenTags, { tags: [...written] });
-    };
-    const options = { eventId, digest, signal, onStore };
-    const { decision, found } = await this.#change(key, options, (before) => {
+    const { decision, found } = await this.#change(change, (before) => {
       const { rows, state, other, nowMs } = before;
       const cell = state && { ...state.row, progress: 0, recent: state.recent };
-      const tagsBefore = other ? layout.readTags(other) : ANY_TAG;
-      const decided = core.decideSetState(
-        rows && { ...rows, cell, tags: tagsBefore },
-        write,
-        nowMs,
-      );
-      return decided.kind === 'apply' && decided.task ? ({ kind: 'lost' } as const) : decided;
+      const tagsBefore = other ? layout.readTags(other) : known;
+      return core.decideSetState(rows && { ...rows, cell, tags: tagsBefore }, write, nowMs);
     });
-    switch (decision.kind) {
-      case 'lost': {
-        // A writer with the current epoch is alive: first the lease is held again, which is a separate change.
-        const renewal = { jobId, incarnation, taskId, epoch, action: 'renew' } as const;
-        await this.lease({ ...renewal, ttlMs: 0, holder: '' }, signal);
-        return this.#setState(write, { known, waiting }, signal);
-      }
-      case 'version': {
-        const current = found.state?.row ?? defaultState(jobId, taskId, tag);
-        return { applied: false, duplicate: false, state: encodeState(current) };
-      }
-      case 'duplicate':
-        return { applied: true, duplicate: true, state: encodeState(decision.state) };
-      case 'apply':
-        for (const each of tags) known.add(each);
-        return { applied: true, duplicate: false, state: encodeState(decision.state) };
-    }
+    const { kind } = decision;
+    if (kind === 'apply') for (const each of tags) known.add(each);
+    const current = found.state?.row ?? defaultState(jobId, taskId, tag);
+    const state = encodeState(kind === 'version' ? current : decision.state);
+    return { applied: kind !== 'version', duplicate: kind === 'duplicate', state };
   }
 
   /** The job with its latest revision. */
   async infoOf(row: JobRow, signal: Signal): Promise<JobInfo> {
+    const { calls, watchOf } = this.#deps;
     const { jobId, metadataRevision } = row;
-    const { newest } = this.#documents(jobId);
-    const what = `reading job "${jobId}"`;
-    const found = await this.#deps.calls.read(what, () => newest.get(), { signal });
-    const revision = Math.max(metadataRevision, layout.latestCommit(found));
-    this.#deps.watchOf(jobId)?.noteShown(revision);
+    const revision = Math.max(metadataRevision, await calls.newestCommit(jobId, { signal }));
+    watchOf(jobId)?.noteShown(revision);
     return jobInfoOf(row, { revision, timestampMs: layout.millisOf(revision) });
   }
 
@@ -258,28 +234,28 @@ export class FirestoreWrites implements StoreWrites {
    * the one before, so the change is then decided again, with the head as of the commit.
    */
   async #change<D extends Decision>(
-    key: layout.Key,
-    { signal, eventId = this.#newId(), digest = '', onStore }: ChangeOptions,
+    change: Change,
     decide: (found: layout.Found) => D,
   ): Promise<{ readonly decision: D; readonly found: layout.Found; readonly revision: number }> {
     const { calls, metrics, watchOf } = this.#deps;
-    const { jobId } = key;
-    const documents = this.#documents(jobId);
+    const { jobId, signal, eventId = this.#newId(), digest = '', onStore } = change;
+    const documents = calls.documents(jobId);
     const body = async (transaction: Transaction) => {
-      const found = await layout.readRows(transaction, documents, key);
+      const found = await layout.readRows(transaction, documents, change);
       const decision = decide(found);
-      const isApplied = decision?.kind === 'apply';
-      if (!isApplied && decision?.kind !== 'unchanged') return { found, decision };
-      if (isApplied) onStore?.(transaction, found);
-      const changed = { ...(isApplied && decision), eventId, digest };
+      if (decision?.kind !== 'apply' && decision?.kind !== 'unchanged') return { found, decision };
+      if (decision.state && !decision.task) onStore?.(transaction, found);
+      const changed = { ...decision, eventId, digest };
       return { found, decision, stored: layout.storeRow(transaction, documents, found, changed) };
     };
     const transaction = calls.transact(`the write to job "${jobId}"`, body, { signal });
     const { found, decision, stored } = await countFenced(metrics, transaction);
     if (!stored) return { decision, found, revision: 0 };
+    // A commit has one revision. If the lease was lost, this one has made it held again, and the state follows.
+    if (decision?.task && decision.state) return this.#change(change, decide);
     // If reading back fails, a retry with the same event id gets the correct result.
-    const options = { signal, outcome: 'unknown' } as const;
-    const snapshot = await calls.read(`reading back ${stored.path}`, () => stored.get(), options);
+    const reading = { signal, outcome: 'unknown' } as const;
+    const snapshot = await calls.read(`reading back ${stored.path}`, () => stored.get(), reading);
     const write = layout.readWrites(snapshot)?.recent.find((recent) => recent.eventId === eventId);
     if (write) watchOf(jobId)?.noteShown(write.revision);
     const revision = write?.revision ?? 1_000 * found.nowMs; // deleted since: the revision no longer matters
@@ -288,28 +264,25 @@ export class FirestoreWrites implements StoreWrites {
 
   /** Removes the remaining documents of a job whose deletion has begun, unless it has been recreated since. */
   async #removeAll({ jobId, incarnation }: JobRow): Promise<void> {
-    const { states, tasks, leases, tags, job } = this.#documents(jobId);
-    const remove = (page: Query | undefined) => {
+    const { calls } = this.#deps;
+    const { states, tasks, leases, tags, job } = calls.documents(jobId);
+    /** A page of documents, or that of the job itself. */
+    const remove = (page?: Query) => {
       const body = async (transaction: Transaction) => {
-        const record = layout.readJob(await transaction.get(job));
-        if (record?.incarnation !== incarnation) return 0;
-        if (!page) transaction.delete(job);
-        const { docs } = page ? await transaction.get(page) : { docs: [] };
+        const document = await transaction.get(job);
+        if (layout.readJob(document)?.incarnation !== incarnation) return 0;
+        const { docs } = page ? await transaction.get(page) : { docs: [document] };
         for (const { ref } of docs) transaction.delete(ref);
         return docs.length;
       };
       const options = { outcome: 'unknown' } as const; // the job is already invisible
-      return this.#deps.calls.transact(`the deletion of job "${jobId}"`, body, options);
+      return calls.transact(`the deletion of job "${jobId}"`, body, options);
     };
     for (const collection of [states, tasks, leases, tags]) {
       const page = collection.limit(jobsLimits.firestoreDeletesMax.value);
       while ((await remove(page)) > 0);
     }
-    await remove(undefined);
-  }
-
-  #documents(jobId: string) {
-    return layout.jobDocuments(this.#deps.firestore, jobId);
+    await remove();
   }
 
   #newId(): string {

@@ -4,10 +4,10 @@
 // So a document does not contain its own revision, only those of the seven writes before it. A single listener on
 // `states` sees all changes of a job in commit order, which is why copies of tasks and metadata are stored there too.
 import {
+  type CollectionReference,
   type DocumentReference,
   type DocumentSnapshot,
   FieldValue,
-  type Firestore,
   type Query,
   type QuerySnapshot,
   Timestamp,
@@ -33,8 +33,8 @@ export const JOB_COPY = 'job';
 
 export type JobDocuments = ReturnType<typeof jobDocuments>;
 
-export function jobDocuments(firestore: Firestore, jobId: string) {
-  const job = firestore.collection('jobs').doc(jobId);
+export function jobDocuments(jobs: CollectionReference, jobId: string) {
+  const job = jobs.doc(jobId);
   const [states, tasks] = [job.collection('states'), job.collection('tasks')];
   const [leases, tags] = [job.collection('leases'), job.collection('tags')];
   return {
@@ -285,7 +285,7 @@ export function foundBefore(revision: number, found: Found): Found {
   return { ...found, rows: found.rows && { ...found.rows, head }, nowMs: millisOf(revision) };
 }
 
-/** The one row that a write changes. If there is none, only the lease is renewed. */
+/** What a write changes: a commit stores the first of them. If there is none, it only renews the lease. */
 export type Changed = Readonly<{ job?: JobRow; task?: TaskRow | undefined; state?: StoredState }>;
 
 export async function readRows(

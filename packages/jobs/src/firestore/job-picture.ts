@@ -2,7 +2,6 @@
 // everything committed up to its time. Two documents may be committed in the same microsecond: they are ordered by id,
 // and the second one counts as one microsecond later, so that revisions rise strictly.
 import type { DocumentSnapshot } from '@google-cloud/firestore';
-import type { JobRow } from '../core/rows.js';
 import { CellCounts } from '../engine/cell-counts.js';
 import * as changes from '../engine/changes.js';
 import type { JobFeedView } from '../engine/job-feed.js';
@@ -29,27 +28,19 @@ export class JobPicture extends JobMirror {
   readonly #latest = new Map<string, Seen>();
   /** The latest commit seen. */
   commit = 0;
-  /** The number of versions that were overwritten before this picture saw them. */
-  skippedVersions = 0;
   #changesBytes = 0;
-
-  constructor(row: JobRow) {
-    const counts = new CellCounts(row.numTasks);
-    const head = { revision: 0, timestampMs: 0, ...NO_LOG, counts };
-    super({ row, head, tasks: [], cells: [], handle: undefined }, NO_RETENTION);
-  }
 
   /** Built from all documents in `states`. Undefined if the job does not exist. */
   static of(documents: readonly DocumentSnapshot[]): JobPicture | undefined {
     const metadata = documents.find(({ id }) => id === JOB_COPY);
-    const job = metadata && readJob(metadata);
-    const picture = job && new JobPicture(job.row);
-    picture?.apply(documents);
+    const row = metadata && readJob(metadata)?.row;
+    if (!row) return undefined;
+    const counts = new CellCounts(row.numTasks);
+    const head = { revision: 0, timestampMs: 0, ...NO_LOG, counts };
+    const rows = { row, head, tasks: [], cells: [], handle: undefined };
+    const picture = new JobPicture(rows, NO_RETENTION);
+    picture.apply(documents);
     return picture;
-  }
-
-  get revision(): number {
-    return this.head.revision;
   }
 
   override get bytes(): number {
@@ -62,9 +53,10 @@ export class JobPicture extends JobMirror {
     return held.reduce((least, { ttlMs }) => Math.min(least, ttlMs), Number.POSITIVE_INFINITY);
   }
 
-  /** Returns the new changes, in order of revision. */
-  apply(documents: readonly DocumentSnapshot[]): readonly changes.StoredChange[] {
-    let { revision } = this;
+  /** Returns the new changes, in order of revision, and how many versions were overwritten before they were seen. */
+  apply(documents: readonly DocumentSnapshot[]) {
+    let { revision } = this.head;
+    let skippedVersions = 0;
     const fresh: changes.StoredChange[] = [];
     const newer = documents
       .filter((document) => commitOf(document) > (this.#latest.get(document.id)?.commit ?? 0))
@@ -77,7 +69,7 @@ export class JobPicture extends JobMirror {
       const { change, recent } = read;
       const [{ version }] = recent;
       const before = this.#latest.get(id);
-      this.skippedVersions += version - (before?.version ?? version - 1) - 1;
+      skippedVersions += version - (before?.version ?? version - 1) - 1;
       this.#changesBytes += change.bytes.length - (before?.change.bytes.length ?? -CHANGE_BYTES);
       this.#latest.delete(id); // moves it to the end
       this.#latest.set(id, { commit, version, change });
@@ -86,7 +78,7 @@ export class JobPicture extends JobMirror {
       fresh.push(change);
     }
     if (fresh.length > 0) this.follow({ kind: 'changes', changes: fresh, ...NO_LOG });
-    return fresh;
+    return { fresh, skippedVersions };
   }
 
   /** The State message of a cell; undefined if it was never written. */
@@ -99,7 +91,8 @@ export class JobPicture extends JobMirror {
       changes.matchesFilter(filter, change) ? [change] : [],
     );
     const pages = (after: number) => pagesOf(all.filter(({ revision }) => revision > after));
-    return { revision: this.revision, compactedTo: 0, latest: pages, changes: pages, close() {} };
+    const { revision, compactedTo } = this.head;
+    return { revision, compactedTo, latest: pages, changes: pages, close() {} };
   }
 }
 

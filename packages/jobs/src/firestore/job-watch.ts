@@ -23,7 +23,7 @@ import { JobPicture } from './job-picture.js';
 
 export interface JobWatchDeps extends EngineDeps {
   readonly calls: FirestoreCalls;
-  readonly documents: layout.JobDocuments;
+  readonly jobId: string;
   readonly quota: SubscriberQuota;
   readonly writes: Pick<FirestoreWrites, 'declareLost'>;
   /** Called when the picture has grown or the watch has ended. */
@@ -42,7 +42,8 @@ export class JobWatch implements JobFeedSource {
   #connection = new AbortController();
   #phase: 'starting' | 'live' | 'stale' | 'ended' = 'starting';
   #picture: JobPicture | undefined;
-  #feed: JobFeed | undefined;
+  /** Its base is that of the picture once the watch is live. */
+  readonly feed: JobFeed;
   /** Failed attempts in a row. */
   #failures = 0;
   /** Undefined if it was stopped because it was unused. */
@@ -57,6 +58,8 @@ export class JobWatch implements JobFeedSource {
     this.#deps = deps;
     this.#options = options;
     this.usedAtMs = deps.clock.monotonicMs();
+    const { jobId } = deps;
+    this.feed = new JobFeed({ ...deps, source: this }, { jobId, base: '', history: 'latest' });
     this.#running = this.#run();
   }
 
@@ -66,19 +69,12 @@ export class JobWatch implements JobFeedSource {
     return this.#phase === 'live' && !isBehind ? this.#picture : undefined;
   }
 
-  /** Only after `read`. */
-  get feed(): JobFeed {
-    const { jobId, incarnation: base } = this.#picture?.row ?? { jobId: '', incarnation: '' };
-    this.#feed ??= new JobFeed({ ...this.#deps, source: this }, { jobId, base, history: 'latest' });
-    return this.#feed;
-  }
-
   get bytes(): number {
-    return this.#phase === 'ended' ? 0 : (this.#picture?.bytes ?? 0);
+    return this.#picture?.bytes ?? 0;
   }
 
   get isInUse(): boolean {
-    return (this.#feed?.subscribersCount ?? 0) > 0 || this.#waiting.length > 0;
+    return this.feed.subscribersCount > 0 || this.#waiting.length > 0;
   }
 
   get hasEnded(): boolean {
@@ -108,7 +104,7 @@ export class JobWatch implements JobFeedSource {
   }
 
   revision(): number {
-    return this.#picture?.revision ?? 0;
+    return this.#picture?.head.revision ?? 0;
   }
 
   async view(filter: JobFilter, signal: AbortSignal) {
@@ -120,7 +116,7 @@ export class JobWatch implements JobFeedSource {
   /** A cursor may come from another process that has seen more. */
   async reach(revision: number, signal: AbortSignal): Promise<void> {
     const picture = await this.read(signal);
-    if (!picture || picture.revision >= revision) return;
+    if (!picture || picture.head.revision >= revision) return;
     const commit = await this.#newest(signal);
     await this.#until(() => picture !== this.#picture || picture.commit >= commit, signal);
   }
@@ -143,14 +139,14 @@ export class JobWatch implements JobFeedSource {
         calls.noteTrouble();
         // Fail at once if a retry cannot succeed: refused credentials, an unreadable document.
         if (!error.retryable || this.#failures >= reconnect.attempts) return this.#fail(error);
-        if (this.#failures === 0) {
+        if (this.#phase !== 'stale') {
           sinceMs = clock.nowMs();
           this.#log('warn', '🟡 listener connection lost', error);
         }
         this.#failures += 1;
         metrics.add('syncline_jobs_listener_reconnects_total');
         this.#phase = 'stale';
-        this.#feed?.markStale({ sinceMs, attempt: this.#failures });
+        this.feed.markStale({ sinceMs, attempt: this.#failures });
       } finally {
         this.#connection.abort();
       }
@@ -161,46 +157,51 @@ export class JobWatch implements JobFeedSource {
   async #listen(signal: AbortSignal): Promise<void> {
     let isShown = false;
     let unsubscribe = () => {};
+    const { states } = this.#deps.calls.documents(this.#deps.jobId);
     const stream = new Promise<never>((_, reject) => {
-      unsubscribe = this.#deps.documents.states.onSnapshot((snapshot) => {
+      unsubscribe = states.onSnapshot((snapshot) => {
         try {
           this.#onSnapshot(snapshot, !isShown);
           isShown = true;
-          this.#wake();
         } catch (thrown) {
           reject(thrown);
         }
       }, reject);
     });
-    const poll = async () => {
-      await this.#newest(signal); // a refusal is reported here at once, but never by the stream
-      // The first snapshot is delivered as a whole, however large the job is.
-      await this.#until(() => isShown, signal, this.#options.startTimeoutMs);
-      this.#markLive();
-      await this.#pollUntilIdle(signal);
-    };
     try {
-      await Promise.race([stream, poll()]);
+      await Promise.race([stream, this.#pollUntilIdle(() => isShown, signal)]);
     } finally {
       unsubscribe();
     }
   }
 
   /** Checks the connection, searches for lost leases, and returns when the listener is no longer used. */
-  async #pollUntilIdle(signal: AbortSignal): Promise<void> {
-    const { clock } = this.#deps;
-    const { pollMs, reachTimeoutMs, listenIdleMs } = this.#options;
+  async #pollUntilIdle(isShown: () => boolean, signal: AbortSignal): Promise<void> {
+    const { clock, jobId } = this.#deps;
+    const { pollMs, reachTimeoutMs, startTimeoutMs, listenIdleMs } = this.#options;
+    let commit = await this.#newest(signal); // a refusal is reported here at once, but never by the stream
     let polledAtMs = clock.monotonicMs();
+    let reachedAtMs = polledAtMs;
     let searchedAtMs = polledAtMs;
     for (;;) {
       await clock.sleep(Math.min(pollMs, TICK_MS), signal);
       const nowMs = clock.monotonicMs();
       if (this.isInUse) this.usedAtMs = nowMs;
       if (nowMs - this.usedAtMs >= listenIdleMs) return void this.stop();
+      const isReached = isShown() && (this.#picture?.commit ?? 0) >= commit;
+      if (isReached) reachedAtMs = nowMs;
+      // The first snapshot is delivered as a whole, however large the job is.
+      const timeoutMs = isShown() ? reachTimeoutMs : startTimeoutMs;
+      if (nowMs - reachedAtMs >= timeoutMs) {
+        const message = `the listener of job "${jobId}" did not receive the newest changes within ${timeoutMs} ms`;
+        throw new SynclineError('unavailable', message);
+      }
+      if (!isReached) continue;
+      if (this.#failures > 0) this.#log('info', 'listening to a job again');
+      this.#failures = 0;
       if (nowMs - polledAtMs >= pollMs) {
         polledAtMs = nowMs;
-        const commit = await this.#newest(signal);
-        await this.#until(() => (this.#picture?.commit ?? 0) >= commit, signal, reachTimeoutMs);
+        commit = await this.#newest(signal);
       }
       const picture = this.#picture;
       if (!picture || nowMs - searchedAtMs < picture.shortestTtlMs / 2) continue;
@@ -214,12 +215,13 @@ export class JobWatch implements JobFeedSource {
 
   /** `nowMs` is an estimate of Firestore's clock: the transaction that declares a lease lost checks it again. */
   async #declareLost(picture: JobPicture, nowMs: number): Promise<void> {
-    const { calls, documents, writes } = this.#deps;
-    const { jobId, incarnation } = picture.row;
+    const { calls, jobId, writes } = this.#deps;
+    const { incarnation } = picture.row;
+    const { leases } = calls.documents(jobId);
     const { value: pageMax } = jobsLimits.listStatesMax;
     const oldest = Timestamp.fromMillis(Math.floor(nowMs - picture.shortestTtlMs));
     for (let after = new Timestamp(0, 0); ; ) {
-      const page = documents.leases
+      const page = leases
         .where('renewedAt', '<=', oldest)
         .where('renewedAt', '>', after)
         .orderBy('renewedAt')
@@ -240,14 +242,11 @@ export class JobWatch implements JobFeedSource {
     }
   }
 
-  async #newest(signal: AbortSignal): Promise<number> {
-    const { calls, documents } = this.#deps;
-    const what = `reading the newest changes of job "${documents.jobId}"`;
+  #newest(signal: AbortSignal): Promise<number> {
+    const { calls, jobId } = this.#deps;
     // The client library retries refused credentials for some seconds before it reports them.
     const bound = this.#phase === 'starting' ? {} : { timeoutMs: this.#options.reachTimeoutMs };
-    return layout.latestCommit(
-      await calls.read(what, () => documents.newest.get(), { signal, ...bound }),
-    );
+    return calls.newestCommit(jobId, { signal, ...bound });
   }
 
   /** `isFirst`: the first snapshot on this connection, which is complete. */
@@ -257,33 +256,27 @@ export class JobWatch implements JobFeedSource {
     this.#clockOffsetMs = snapshot.readTime.toMillis() - clock.monotonicMs();
     const changes = snapshot.docChanges();
     const documents = changes.flatMap(({ type, doc }) => (type === 'removed' ? [] : [doc]));
-    const metadata = documents.find(({ id }) => id === layout.JOB_COPY);
-    const isRemoved = changes.some(
-      ({ type, doc }) => type === 'removed' && doc.id === layout.JOB_COPY,
-    );
-    const incarnation = metadata && layout.readJob(metadata)?.incarnation;
+    const copy = changes.find(({ doc }) => doc.id === layout.JOB_COPY);
+    const incarnation = copy && layout.readJob(copy.doc)?.incarnation;
     const picture = this.#picture;
-    const isOther = incarnation !== undefined && incarnation !== picture?.row.incarnation;
-    if (isRemoved || (isFirst && !metadata) || (isOther && !isFirst)) this.#endDeleted();
-    else if (isOther) this.#picture = JobPicture.of(documents);
-    else if (picture) {
-      const skipped = picture.skippedVersions;
-      const newer = picture.apply(documents);
-      metrics.add('syncline_jobs_version_drift_total', picture.skippedVersions - skipped);
-      if (newer.length > 0) this.#feed?.publishStored(newer);
-      onChanged(this);
+    const isOther = copy !== undefined && incarnation !== picture?.row.incarnation;
+    const isGone = isFirst ? !copy : isOther || copy?.type === 'removed';
+    if (isGone) {
+      this.#endDeleted();
+      return;
     }
-  }
-
-  #markLive(): void {
-    if (this.#failures > 0) this.#log('info', 'listening to a job again');
-    this.#failures = 0;
-    const incarnation = this.#picture?.row.incarnation;
-    if (this.hasEnded || incarnation === undefined) return;
-    this.#phase = 'live';
-    if (this.#feed && this.#feed.base !== incarnation) this.#feed.resetTo(incarnation);
-    this.#feed?.markLive();
-    this.#deps.onChanged(this);
+    if (isOther) this.#picture = JobPicture.of(documents);
+    else if (picture) {
+      const { fresh, skippedVersions } = picture.apply(documents);
+      metrics.add('syncline_jobs_version_drift_total', skippedVersions);
+      if (fresh.length > 0) this.feed.publishStored(fresh);
+    }
+    if (isFirst && incarnation !== undefined) {
+      this.#phase = 'live';
+      if (this.feed.base !== incarnation) this.feed.resetTo(incarnation);
+      this.feed.markLive();
+    }
+    onChanged(this);
     this.#wake();
   }
 
@@ -295,7 +288,7 @@ export class JobWatch implements JobFeedSource {
   }
 
   #endDeleted(): void {
-    this.#end(noSuchJob(this.#deps.documents.jobId), (feed) => feed.endDeleted());
+    this.#end(noSuchJob(this.#deps.jobId), (feed) => feed.endDeleted());
   }
 
   #end(error: SynclineError | undefined, endFeed: (feed: JobFeed) => void): void {
@@ -305,40 +298,30 @@ export class JobWatch implements JobFeedSource {
     this.#connection.abort();
     this.#deps.onChanged(this);
     this.#wake();
-    if (this.#feed) endFeed(this.#feed);
+    endFeed(this.feed);
   }
 
   #wake(): void {
     for (const resume of this.#waiting.splice(0)) resume();
   }
 
-  /** Resolves once `isSo` holds or the watch was stopped. Throws if the watch fails, on abort, and on timeout. */
-  async #until(isSo: () => boolean, signal?: AbortSignal, timeoutMs?: number): Promise<void> {
-    const { clock, documents } = this.#deps;
-    let late: SynclineError | undefined;
-    const onLate = () => {
-      const message = `the listener of job "${documents.jobId}" did not receive the newest changes within ${timeoutMs} ms`;
-      late = new SynclineError('unavailable', message);
-      this.#wake();
-    };
-    const timer = timeoutMs === undefined ? undefined : clock.setTimer(timeoutMs, onLate);
+  /** Resolves once `isSo` holds or the watch was stopped. Throws if the watch fails, and on abort. */
+  async #until(isSo: () => boolean, signal: AbortSignal | undefined): Promise<void> {
     const wake = () => this.#wake();
     signal?.addEventListener('abort', wake);
     try {
       while (!this.hasEnded && !isSo()) {
         if (signal?.aborted) throw abortedError('waiting for Firestore', signal);
-        if (late) throw late;
         await new Promise<void>((resolve) => this.#waiting.push(resolve));
       }
       if (this.#endedBy) throw this.#endedBy;
     } finally {
       signal?.removeEventListener('abort', wake);
-      timer?.cancel();
     }
   }
 
   #log(level: 'debug' | 'info' | 'warn' | 'error', message: string, thrown?: unknown): void {
-    const { jobId } = this.#deps.documents;
+    const { jobId } = this.#deps;
     const error = thrown === undefined ? {} : { error: SynclineError.from(thrown).message };
     this.#deps.logger[level](message, { jobId, ...error });
   }

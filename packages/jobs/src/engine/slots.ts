@@ -1,29 +1,31 @@
-// Limits the number of views that are open at once. Others wait, first come, first served.
+// Limits how many views, or calls to a database, are open at once. Others wait, first come, first served.
 //
 // A view pins old data in the storage, and a few dozen clients that do not read could block all others. Therefore, while
 // anyone waits, the holders of views are asked, oldest first, whether they are stalled and can release theirs.
 import { abortedError, assert, type Clock, kernelLimits, type Timer } from '@syncline/kernel';
-import type { JobsMetrics } from '../metrics-list.js';
 
-export interface ViewSlot {
+export interface Slot {
   /** Called while others wait. Returns whether the slot will be given back now. */
   letGo?: () => boolean;
   /** Call it exactly once. */
   giveBack(): void;
 }
 
-type Deps = Readonly<{ clock: Pick<Clock, 'setTimer'>; metrics: JobsMetrics }>;
+export interface SlotsDeps {
+  readonly clock: Pick<Clock, 'setTimer'>;
+  onChanged?(takenCount: number): void;
+}
 
-export class ViewSlots {
-  readonly #deps: Deps;
+export class Slots {
+  readonly #deps: SlotsDeps;
   readonly #slotsMax: number;
   /** Oldest first. */
-  readonly #taken = new Set<ViewSlot>();
+  readonly #taken = new Set<Slot>();
   readonly #waiting = new Set<() => void>();
   readonly #onFree: (() => void)[] = [];
   #askTimer: Timer | undefined;
 
-  constructor(deps: Deps, slotsMax: number) {
+  constructor(deps: SlotsDeps, slotsMax: number) {
     this.#deps = deps;
     this.#slotsMax = slotsMax;
   }
@@ -32,8 +34,12 @@ export class ViewSlots {
     return this.#taken.size;
   }
 
-  async take(signal?: AbortSignal): Promise<ViewSlot> {
-    if (signal?.aborted) throw abortedError('waiting for a view of the store', signal);
+  get waitingCount(): number {
+    return this.#waiting.size;
+  }
+
+  async take(signal?: AbortSignal): Promise<Slot> {
+    if (signal?.aborted) throw abortedError('waiting for the store', signal);
     if (this.#taken.size < this.#slotsMax) return this.#take();
     return new Promise((resolve, reject) => {
       const leave = () => {
@@ -49,7 +55,7 @@ export class ViewSlots {
       };
       const giveUp = () => {
         leave();
-        if (signal) reject(abortedError('waiting for a view of the store', signal));
+        if (signal) reject(abortedError('waiting for the store', signal));
       };
       this.#waiting.add(wake);
       signal?.addEventListener('abort', giveUp);
@@ -62,9 +68,9 @@ export class ViewSlots {
     if (this.#taken.size > 0) await new Promise<void>((resolve) => this.#onFree.push(resolve));
   }
 
-  #take(): ViewSlot {
-    const report = () => this.#deps.metrics.set('syncline_jobs_open_snapshots', this.#taken.size);
-    const slot: ViewSlot = {
+  #take(): Slot {
+    const report = () => this.#deps.onChanged?.(this.#taken.size);
+    const slot: Slot = {
       giveBack: () => {
         assert(this.#taken.delete(slot), 'a slot is given back once');
         const [next] = this.#waiting;

@@ -1,14 +1,13 @@
-import { silentMetrics } from '@syncline/kernel';
 import { ManualTimers } from '@syncline/kernel/testing';
 import { describe, expect, test } from 'vitest';
 import { settle } from '../conformance/feed-rig.js';
-import { ViewSlots } from './view-slots.js';
+import { Slots } from './slots.js';
 
 describe('slots for views', () => {
   const { clock } = new ManualTimers();
 
   test('beyond the limit callers wait, first come, first served', async () => {
-    const slots = new ViewSlots({ clock, metrics: silentMetrics }, 2);
+    const slots = new Slots({ clock }, 2);
     const order: string[] = [];
     const [first] = await Promise.all([slots.take(), slots.take()]);
     const later = ['third', 'fourth'].map(async (name) => {
@@ -28,7 +27,7 @@ describe('slots for views', () => {
   });
 
   test('a caller that gives up leaves the queue', async () => {
-    const slots = new ViewSlots({ clock, metrics: silentMetrics }, 1);
+    const slots = new Slots({ clock }, 1);
     const { giveBack } = await slots.take();
     const abort = new AbortController();
     const waiting = slots.take(abort.signal);
@@ -40,7 +39,7 @@ describe('slots for views', () => {
   });
 
   test('J21 a caller can wait until all are released, including those of callers that still wait', async () => {
-    const slots = new ViewSlots({ clock, metrics: silentMetrics }, 1);
+    const slots = new Slots({ clock }, 1);
     await slots.free();
     const { giveBack } = await slots.take();
     const later = slots.take();
@@ -58,7 +57,7 @@ describe('slots for views', () => {
 
   test('J17 while callers wait, as many stalled holders are asked to release theirs, the oldest first', async () => {
     const timers = new ManualTimers();
-    const slots = new ViewSlots({ clock: timers.clock, metrics: silentMetrics }, 3);
+    const slots = new Slots(timers, 3);
     const asked: string[] = [];
     for (const name of ['busy', 'stalled', 'stalled too']) {
       const slot = await slots.take();

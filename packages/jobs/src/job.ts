@@ -19,15 +19,10 @@ export type JobInfo = Readonly<{
   changedAtMs: number;
 }>;
 
-export type JobSpec = Readonly<{
-  jobId: string;
-  numTasks: number;
-  expectedTags?: readonly string[];
-  labels?: Labels;
-}>;
-
 /** A given field replaces the previous value as a whole; an omitted field stays unchanged. */
 export type JobPatch = Readonly<{ labels?: Labels; expectedTags?: readonly string[] }>;
+
+export type JobSpec = Readonly<{ jobId: string; numTasks: number }> & JobPatch;
 
 export type JobQuery = Readonly<{
   prefix?: string;
@@ -123,7 +118,12 @@ export type State<P = JsonObject> = Readonly<{
 /** Selects cells: one, those of a task, those of a tag, or all. */
 export type Scope = Readonly<{ taskId?: number; tag?: string }>;
 
-/** The state of a cell that was never written. Used only in aggregates, never in a stream. */
+export type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
+
+/**
+ * The state of a cell that was never written; only aggregates return it. Written states are made by filling it in, so
+ * that all states have their fields in the same order, which keeps reading them fast.
+ */
 export function defaultState(jobId: string, taskId: number, tag: string): State {
   return {
     jobId,

@@ -47,6 +47,11 @@ export type NumberedAnswer = Readonly<{
 type AnswersMessage = Readonly<{ answers: readonly NumberedAnswer[]; end?: GrpcFailure }>;
 
 const scoped = { jobId: wire.text(1), scope: messages.scope(2) };
+const global = {
+  jobId: wire.text(1),
+  taskId: wire.optionalUint(2),
+  incarnation: wire.optionalText(3),
+};
 const failureMessage = wire.message<GrpcFailure>({
   code: wire.uint(1),
   details: wire.text(2),
@@ -101,11 +106,7 @@ export const jobCalls = {
   },
   markJobDeleted: {
     name: 'MarkJobDeleted',
-    request: wire.message<GlobalRequest>({
-      jobId: wire.text(1),
-      taskId: wire.optionalUint(2),
-      incarnation: wire.optionalText(3),
-    }),
+    request: wire.message<GlobalRequest>(global),
     response: wire.message({
       applied: wire.bool(1),
       revision: wire.uint(2),
@@ -114,12 +115,7 @@ export const jobCalls = {
   },
   deleteJob: {
     name: 'DeleteJob',
-    request: wire.message<DeleteRequest>({
-      jobId: wire.text(1),
-      taskId: wire.optionalUint(2),
-      incarnation: wire.optionalText(3),
-      ifRevision: wire.optionalUint(4),
-    }),
+    request: wire.message<DeleteRequest>({ ...global, ifRevision: wire.optionalUint(4) }),
     response: wire.message({ applied: wire.bool(1), revision: wire.uint(2) }),
   },
   heartbeat: {

@@ -170,11 +170,14 @@ describe('a subscription of a manager', () => {
       subscribe(jobId, options): JobSubscription {
         const source = memory.subscribe(jobId, options);
         async function* withGap() {
-          for await (const event of source) yield* event.kind === 'synced' ? [event, gap] : [event];
+          for await (const event of source) {
+            yield [event];
+            if (event.kind === 'synced') yield [gap];
+          }
         }
         return {
-          [Symbol.asyncIterator]: withGap,
-          batches: (max) => source.batches(max),
+          [Symbol.asyncIterator]: () => source[Symbol.asyncIterator](),
+          batches: withGap,
           cursor: undefined,
           [Symbol.asyncDispose]: () => source[Symbol.asyncDispose](),
         };

@@ -89,9 +89,9 @@ describe('waitFor', () => {
       subscribe(jobId, options) {
         const source = store.subscribe(jobId, options);
         return {
-          [Symbol.asyncIterator]: () => asLatest(source),
+          [Symbol.asyncIterator]: () => source[Symbol.asyncIterator](),
           cursor: undefined,
-          batches: () => source.batches(),
+          batches: () => asLatest(source),
           [Symbol.asyncDispose]: () => source[Symbol.asyncDispose](),
         };
       },
@@ -119,9 +119,11 @@ describe('waitFor', () => {
       subscribe(jobId, options) {
         const source = store.subscribe(jobId, options);
         return {
-          [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(outage) }),
+          [Symbol.asyncIterator]: () => source[Symbol.asyncIterator](),
           cursor: undefined,
-          batches: () => source.batches(),
+          batches: () => ({
+            [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(outage) }),
+          }),
           [Symbol.asyncDispose]: () => source[Symbol.asyncDispose](),
         };
       },
@@ -155,17 +157,17 @@ describe('waitFor', () => {
 });
 
 /** The latest of each key since the last look: one change is left out, the next waits for its successor. */
-async function* asLatest(events: AsyncIterable<JobEvent>): AsyncGenerator<JobEvent> {
+async function* asLatest(events: AsyncIterable<JobEvent>): AsyncGenerator<readonly JobEvent[]> {
   let held: JobEvent | undefined;
   let isHolding = false;
   for await (const event of events) {
-    if (event.kind === 'synced') yield { ...event, history: 'latest' };
+    if (event.kind === 'synced') yield [{ ...event, history: 'latest' }];
     else if (event.kind === 'change' && event.state.message === 'overwritten') isHolding = true;
     else if (isHolding && held === undefined) held = event;
     else {
-      if (held) yield held;
+      if (held) yield [held];
       [held, isHolding] = [undefined, false];
-      yield event;
+      yield [event];
     }
   }
 }

@@ -242,7 +242,7 @@ function pendingCall<T>(
     if (!signal) return;
     const error = abortedError('a write to the job store', signal);
     const outcome = answer === undefined ? 'not-applied' : 'unknown';
-    settle.reject(error.with({ outcome, cause: error.cause }));
+    settle.reject(error.withOutcome(outcome));
   };
   signal?.addEventListener('abort', onAbort);
   return {

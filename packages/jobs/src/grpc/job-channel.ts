@@ -19,10 +19,7 @@ import { jobsLimits } from '../limits.js';
 import { type Call, SERVICE } from '../wire/calls.js';
 
 /** What a connection to a server needs. */
-export interface ChannelDeps {
-  readonly clock: Clock;
-  readonly target: GrpcTarget;
-}
+export type ChannelDeps = Readonly<{ clock: Clock; target: GrpcTarget }>;
 
 export class JobChannel {
   /** Subscriptions on this connection, counted by the pool. */
@@ -64,8 +61,9 @@ export class JobChannel {
             } catch (thrown) {
               reject(contractError(target, thrown));
             }
-          } else if (signal?.aborted) reject(withUnknownOutcome(abortedError(call.name, signal)));
-          else if (this.#isClosed) reject(withUnknownOutcome(closedError()));
+          } else if (signal?.aborted)
+            reject(abortedError(call.name, signal).withOutcome('unknown'));
+          else if (this.#isClosed) reject(closedError().withOutcome('unknown'));
           else reject(errorOfStatus(failure, target));
         },
       );
@@ -160,17 +158,6 @@ function asIs(bytes: Buffer): Uint8Array {
 
 export function closedError(): SynclineError {
   return new SynclineError('closed', 'the remote job store is closed');
-}
-
-/** The request was sent, but it is unknown whether it arrived. */
-function withUnknownOutcome(error: SynclineError): SynclineError {
-  return error.with({ outcome: 'unknown', cause: error.cause });
-}
-
-/** A read changes nothing, so its outcome is never unknown. */
-export function readError(thrown: unknown): unknown {
-  if (!(thrown instanceof SynclineError) || thrown.outcome === 'not-applied') return thrown;
-  return thrown.with({ outcome: 'not-applied' });
 }
 
 export function errorOfStatus(

@@ -1,6 +1,6 @@
 // The jobs of a server. Arguments are checked before a call is sent. One connection carries all unary calls and the
 // stream of writes; subscriptions have separate connections.
-import { silentMetrics } from '@syncline/kernel';
+import { SynclineError, silentMetrics } from '@syncline/kernel';
 import { checkKnownKeys } from '@syncline/kernel/checks';
 import { encode } from '@syncline/kernel/wire';
 import { checkGrpcTarget, type GrpcTargetOptions } from '@syncline/protocol/grpc';
@@ -17,7 +17,7 @@ import {
 } from '../job-store.js';
 import { checkReconnect, type ReconnectOptions } from '../reconnect.js';
 import { type Call, type GlobalRequest, jobCalls } from '../wire/calls.js';
-import { ChannelPool, contractError, JobChannel, readError } from './job-channel.js';
+import { ChannelPool, contractError, JobChannel } from './job-channel.js';
 import { type RemoteDeps, RemoteSubscription } from './remote-subscription.js';
 import { RemoteWrites } from './remote-writes.js';
 
@@ -90,13 +90,14 @@ class RemoteJobStore extends CheckedJobStore {
 }
 
 function remoteCalls(channel: JobChannel, stateWrites: RemoteWrites): StoreReads & StoreWrites {
+  /** Changes nothing, so its outcome is never unknown. */
   const read = <Request, Response>(
     call: Call<Request, Response>,
     request: Request,
     signal: AbortSignal | undefined,
   ): Promise<Response> =>
     channel.ask(call, request, signal).catch((thrown: unknown) => {
-      throw readError(thrown);
+      throw thrown instanceof SynclineError ? thrown.withOutcome('not-applied') : thrown;
     });
   return {
     createJob: (spec, signal) => channel.ask(jobCalls.createJob, spec, signal),

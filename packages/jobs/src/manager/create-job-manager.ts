@@ -55,7 +55,7 @@ export async function createJobManager<
   const call = { what: `opening task ${taskId} of job "${jobId}"`, isWrite: true, signal };
   using opening = new OpenCall(parts, call);
   const job = await openJob(opening, target, checked);
-  logDifferences(parts.logger, job, { target, tags });
+  logDifferences(parts.logger, job, target.numTasks, tags);
   const { incarnation } = job;
   const holder = `${hostname()}:${process.pid}`.slice(0, jobsLimits.holderLengthMax.value);
   const request = { jobId, incarnation, taskId, ttlMs: lease.ttlMs, holder };
@@ -126,23 +126,19 @@ async function openJob(
 }
 
 /** Logs requested settings that have no effect because the job already existed. */
-function logDifferences(
-  logger: Logger,
-  { numTasks, expectedTags }: JobInfo,
-  { target, tags }: { readonly target: JobManagerTarget; readonly tags: TagSchemas },
-): void {
-  if (numTasks !== target.numTasks) {
-    const fields = { numTasks, given: target.numTasks };
+function logDifferences(logger: Logger, job: JobInfo, given: number, tags: TagSchemas): void {
+  const { numTasks, expectedTags } = job;
+  if (numTasks !== given) {
+    const fields = { numTasks, given };
     logger.warn('🟡 the job has a different number of tasks; using that of the job', fields);
   }
   if (Object.keys(tags).length === 0) return; // no tags were declared
-  const declared = new Set(expectedTagsOf(tags));
-  if (expectedTags.length === declared.size && expectedTags.every((tag) => declared.has(tag)))
-    return;
-  logger.warn(
-    '🟡 the job expects different tags than declared here; using those of the job until task 0 calls updateJob',
-    { expectedTags, declared: [...declared] },
-  );
+  const declared = expectedTagsOf(tags);
+  const isDeclared = (tag: string) => declared.includes(tag);
+  if (expectedTags.length === declared.length && expectedTags.every(isDeclared)) return;
+  const message =
+    '🟡 the job expects different tags than declared here; using those of the job until task 0 calls updateJob';
+  logger.warn(message, { expectedTags, declared });
 }
 
 function expectedTagsOf(tags: TagSchemas): readonly string[] {

@@ -61,22 +61,16 @@ export type StatusNames = Readonly<Record<string, number>>;
 export type NoStatusNames = Readonly<Record<never, number>>;
 
 /** Selects cells: one, those of a task, those of a tag, or all. */
-export type TagScope<Tags extends TagSchemas, T extends TagName<Tags> = TagName<Tags>> = Readonly<{
+export type TagScope<T extends string = string> = Readonly<{
   taskId?: number;
   tag?: T | undefined;
 }>;
 
 /** Defaults: the whole job from the start, only states, `overflow: 'block'`, 256 events, 1 MiB. */
-export type SubscribeOptions<T extends string = string> = Omit<
-  StoreSubscribeOptions,
-  'scope' | 'after'
-> &
-  Readonly<{
-    taskId?: number;
-    tag?: T | undefined;
-    /** The cursor of an event, possibly a stored one. A malformed cursor is an `invalid-argument`. */
-    after?: string | undefined;
-  }>;
+export type SubscribeOptions<T extends string = string> = TagScope<T> &
+  Omit<StoreSubscribeOptions, 'scope' | 'after'> &
+  /** The cursor of an event, possibly a stored one. A malformed cursor is an `invalid-argument`. */
+  Readonly<{ after?: string | undefined }>;
 
 export interface JobReader<Tags extends TagSchemas = TagSchemas> extends AsyncDisposable {
   /** As of opening, or of the last change made through this object. */
@@ -84,15 +78,18 @@ export interface JobReader<Tags extends TagSchemas = TagSchemas> extends AsyncDi
 
   /** The cell with the lowest status. A warning hides failures with status −1: `getProgress` shows both. */
   getState<T extends TagName<Tags> = TagName<Tags>>(
-    scope?: TagScope<Tags, T>,
+    scope?: TagScope<T>,
     call?: CallOptions,
   ): Promise<StateOf<Tags, T>>;
 
-  getProgress(scope?: TagScope<Tags>, call?: CallOptions): Promise<Progress<AnyState<Tags>>>;
+  getProgress(
+    scope?: TagScope<TagName<Tags>>,
+    call?: CallOptions,
+  ): Promise<Progress<AnyState<Tags>>>;
 
   /** All written states, in order of revision. A state that is rewritten in the meantime is returned again. */
   listStates<T extends TagName<Tags> = TagName<Tags>>(
-    scope?: TagScope<Tags, T>,
+    scope?: TagScope<T>,
     call?: CallOptions,
   ): AsyncIterable<StateOf<Tags, T>>;
 
@@ -102,7 +99,7 @@ export interface JobReader<Tags extends TagSchemas = TagSchemas> extends AsyncDi
    * that case, call it again. Keeps the states in scope in memory while it waits.
    */
   waitFor(
-    scope: TagScope<Tags>,
+    scope: TagScope<TagName<Tags>>,
     isReached: (progress: Progress<AnyState<Tags>>) => boolean,
     call?: CallOptions,
   ): Promise<Progress<AnyState<Tags>>>;

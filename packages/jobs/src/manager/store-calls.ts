@@ -104,7 +104,7 @@ export class OpenCall implements Disposable {
       } catch (thrown) {
         if (!(thrown instanceof SynclineError)) throw thrown;
         isUnknown ||= thrown.outcome === 'unknown';
-        const last = isUnknown ? withOutcome(thrown, 'unknown') : thrown;
+        const last = isUnknown ? thrown.withOutcome('unknown') : thrown;
         const isOver = this.#reason !== undefined || !thrown.retryable;
         if (!isOver || thrown.code === 'timeout') this.#deps.noteOutage(thrown);
         if (isOver || !(await this.#pause(attempt))) throw this.#explain(last, attempt + 1);
@@ -126,7 +126,7 @@ export class OpenCall implements Disposable {
       const timer = clock.setTimer(attemptMs, () => end(this.#late()));
       const end = (reason: SynclineError) => {
         timer.cancel();
-        reject(this.#call.isWrite ? withOutcome(reason, 'unknown') : reason);
+        reject(this.#call.isWrite ? reason.withOutcome('unknown') : reason);
         stop.abort(reason);
       };
       this.#onEnd = end;
@@ -179,9 +179,10 @@ export class OpenCall implements Disposable {
   #explain(last: SynclineError, attempts: number): SynclineError {
     const { what, isWrite, details } = this.#call;
     if (!last.retryable && last.code !== 'aborted') return last; // the store's own error
-    const seen = this.#reason ? withOutcome(this.#reason, last.outcome, last) : last;
+    const { outcome } = last;
+    const seen = this.#reason?.with({ outcome, cause: last }) ?? last;
     if (!seen.retryable) return seen;
-    const { code, retryable, outcome } = seen;
+    const { code, retryable } = seen;
     const times = attempts === 1 ? 'once' : `${attempts} times`;
     const next = isWrite ? adviceOn(outcome, details !== undefined) : '';
     const message = `🔴 ${what} failed, tried ${times}: ${last.message.replace(/\.$/, '')}${next}`;
@@ -195,9 +196,4 @@ function adviceOn(outcome: Outcome, hasEventId: boolean): string {
   return hasEventId
     ? '. It may have been applied: repeat it with the eventId in details, or read the state.'
     : '. It may have been applied.';
-}
-
-function withOutcome(error: SynclineError, outcome: Outcome, cause: unknown = error.cause) {
-  const isSame = error.outcome === outcome && error.cause === cause;
-  return isSame ? error : error.with({ outcome, cause });
 }

@@ -42,13 +42,13 @@ export type CallOptions = Readonly<{
 export type JobCallOptions = CallOptions &
   Readonly<{
     /** The expected incarnation: if the job has been recreated since, the write is `fenced`. Default: any. */
-    incarnation?: string;
+    incarnation?: string | undefined;
   }>;
 
 export type DeleteOptions = JobCallOptions &
   Readonly<{
     /** Deletes the job only if it is at this revision; otherwise `conflict`. Default: any revision. */
-    ifRevision?: number;
+    ifRevision?: number | undefined;
   }>;
 
 export type StateWrite = Readonly<{

@@ -4,7 +4,6 @@ import { SynclineError, silentMetrics } from '@syncline/kernel';
 import { checkKnownKeys } from '@syncline/kernel/checks';
 import { encode } from '@syncline/kernel/wire';
 import { checkGrpcTarget, type GrpcTargetOptions } from '@syncline/protocol/grpc';
-import type { MeantJob } from '../core/decisions.js';
 import { hasCode } from '../core/refusals.js';
 import { CheckedJobStore, type StoreReads, type StoreWrites } from '../engine/checked-job-store.js';
 import { type EngineDeps, withSystemDeps } from '../engine/store-adapter.js';
@@ -16,7 +15,7 @@ import {
   type StoreSubscribeOptions,
 } from '../job-store.js';
 import { checkReconnect, type ReconnectOptions } from '../reconnect.js';
-import { type Call, type GlobalRequest, jobCalls } from '../wire/calls.js';
+import { type Call, jobCalls } from '../wire/calls.js';
 import { ChannelPool, contractError, JobChannel } from './job-channel.js';
 import { type RemoteDeps, RemoteSubscription } from './remote-subscription.js';
 import { RemoteWrites } from './remote-writes.js';
@@ -109,7 +108,7 @@ function remoteCalls(channel: JobChannel, stateWrites: RemoteWrites): StoreReads
     },
     async updateJob(meant, patch, signal) {
       const request = {
-        ...operatorOf(meant),
+        ...meant,
         ...{ setLabels: patch.labels !== undefined, labels: {} },
         ...{ setExpectedTags: patch.expectedTags !== undefined, expectedTags: [] },
         ...patch,
@@ -117,11 +116,9 @@ function remoteCalls(channel: JobChannel, stateWrites: RemoteWrites): StoreReads
       return (await channel.ask(jobCalls.updateJob, request, signal)).job;
     },
     markJobDeleted: async (meant, signal) =>
-      (await channel.ask(jobCalls.markJobDeleted, operatorOf(meant), signal)).job,
-    async deleteJob({ ifRevision, ...meant }, signal) {
-      const request = { ...operatorOf(meant), ...(ifRevision !== undefined && { ifRevision }) };
-      return (await orMissing(channel.ask(jobCalls.deleteJob, request, signal))) !== undefined;
-    },
+      (await channel.ask(jobCalls.markJobDeleted, meant, signal)).job,
+    deleteJob: async (meant, signal) =>
+      (await orMissing(channel.ask(jobCalls.deleteJob, meant, signal))) !== undefined,
     lease: async (request, signal) =>
       (await channel.ask(jobCalls.heartbeat, request, signal)).lease,
     setState: (write, signal) => stateWrites.ask(encode(jobCalls.setState.request, write), signal),
@@ -136,11 +133,6 @@ function remoteCalls(channel: JobChannel, stateWrites: RemoteWrites): StoreReads
       return { ...found, progress: mapProgress(found.progress, (state) => ({ ...state, jobId })) };
     },
   };
-}
-
-/** An operator's request has no task. */
-function operatorOf({ jobId, incarnation }: MeantJob): GlobalRequest {
-  return incarnation === undefined ? { jobId } : { jobId, incarnation };
 }
 
 function orMissing<Value>(answer: Promise<Value>): Promise<Value | undefined> {

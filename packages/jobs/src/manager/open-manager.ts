@@ -104,7 +104,7 @@ export class OpenManager extends OpenReader {
 
   async heartbeat(call: CallOptions = {}): Promise<TaskLease> {
     this.check();
-    return this.#renew(call, this.deps.timeoutMs);
+    return this.#renew({ signal: call.signal });
   }
 
   updateJob(patch: JobPatch, call: CallOptions = {}): Promise<GlobalWrite> {
@@ -171,7 +171,7 @@ export class OpenManager extends OpenReader {
   ): Promise<GlobalWrite> {
     this.check();
     if (this.taskId !== 0) return { applied: false, reason: 'not-task-0' };
-    await this.#renew({ signal }, this.deps.timeoutMs);
+    await this.#renew({ signal });
     const { jobId, incarnation } = this.info;
     const revision = await this.call(name, { isWrite: true, signal }, (options) =>
       send(jobId, { ...options, incarnation }),
@@ -199,20 +199,17 @@ export class OpenManager extends OpenReader {
     this.#fencedBy ??= error;
   }
 
-  async #renew({ signal }: Pick<StoreCall, 'signal'>, timeoutMs: number): Promise<TaskLease> {
+  async #renew(options: Omit<StoreCall, 'what'>): Promise<TaskLease> {
     try {
-      return await this.#lease('renew', 'the renewal of the lease', { signal, timeoutMs });
+      return await this.#lease('renew', options);
     } catch (thrown) {
       if (hasCode(thrown, 'fenced')) this.#fence(thrown, { epoch: this.#claim.epoch });
       throw thrown;
     }
   }
 
-  #lease(
-    action: LeaseRequest['action'],
-    what: string,
-    options: Omit<StoreCall, 'what'>,
-  ): Promise<TaskLease> {
+  #lease(action: 'renew' | 'release', options: Omit<StoreCall, 'what'>): Promise<TaskLease> {
+    const what = action === 'renew' ? 'the renewal of the lease' : 'the release';
     return this.call(`${what} of task ${this.taskId}`, options, (call) =>
       this.deps.store.lease({ ...this.#claim, action }, call),
     );
@@ -236,7 +233,7 @@ export class OpenManager extends OpenReader {
     if (this.#fencedBy || this.#isJobDeleted) return;
     const options = { isWrite: true, timeoutMs: RELEASE_TIMEOUT_MS, closing: undefined };
     try {
-      await this.#lease('release', 'the release', options);
+      await this.#lease('release', options);
     } catch (thrown) {
       const fields = { epoch: this.#claim.epoch, error: SynclineError.from(thrown).code };
       this.deps.logger.warn('🟡 the lease could not be released', fields);
@@ -249,7 +246,7 @@ export class OpenManager extends OpenReader {
     const renew = async () => {
       const startMs = clock.monotonicMs();
       try {
-        await this.#renew({}, this.#renewEveryMs);
+        await this.#renew({ timeoutMs: this.#renewEveryMs });
         this.#isRenewalFailing = false;
       } catch (thrown) {
         this.#noteFailedRenewal(thrown);

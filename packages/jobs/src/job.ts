@@ -120,11 +120,9 @@ export type Scope = Readonly<{ taskId?: number; tag?: string }>;
 
 export type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
 
-/**
- * The state of a cell that was never written; only aggregates return it. Written states are made by filling it in, so
- * that all states have their fields in the same order, which keeps reading them fast.
- */
+/** The state of a cell that was never written. Used only in aggregates, never in a stream. */
 export function defaultState(jobId: string, taskId: number, tag: string): State {
+  // Written states are made by filling this in: the same fields in the same order are fast to read.
   return {
     jobId,
     taskId,

@@ -219,10 +219,12 @@ function subscribeTo(
     if (!event.resumed) metrics.observe('syncline_jobs_replay_duration_seconds', seconds);
     pulledAtMs = undefined;
   };
-  async function* batches(max = BATCH_EVENTS_DEFAULT): AsyncGenerator<readonly JobEvent[]> {
+  async function* handOut(
+    from: AsyncIterable<readonly JobEvent[]>,
+  ): AsyncGenerator<readonly JobEvent[]> {
     pulledAtMs = clock.monotonicMs();
     try {
-      for await (const stored of source.batches(max)) {
+      for await (const stored of from) {
         const events = states.isPlain ? stored : await Promise.all(stored.map(read));
         if (isEnded) return;
         events.forEach(note);
@@ -236,12 +238,16 @@ function subscribeTo(
     get cursor() {
       return cursor;
     },
-    batches,
+    batches: (max = BATCH_EVENTS_DEFAULT) => handOut(source.batches(max)),
     async *[Symbol.asyncIterator]() {
-      for await (const [event] of batches(1)) if (event) yield event;
+      for await (const events of handOut(oneByOne(source))) yield* events;
     },
     [Symbol.asyncDispose]: dispose,
   };
 }
 
 const BATCH_EVENTS_DEFAULT = 256;
+
+async function* oneByOne(events: AsyncIterable<JobEvent>): AsyncGenerator<readonly JobEvent[]> {
+  for await (const event of events) yield [event];
+}

@@ -170,14 +170,11 @@ describe('a subscription of a manager', () => {
       subscribe(jobId, options): JobSubscription {
         const source = memory.subscribe(jobId, options);
         async function* withGap() {
-          for await (const event of source) {
-            yield [event];
-            if (event.kind === 'synced') yield [gap];
-          }
+          for await (const event of source) yield* event.kind === 'synced' ? [event, gap] : [event];
         }
         return {
-          [Symbol.asyncIterator]: () => source[Symbol.asyncIterator](),
-          batches: withGap,
+          [Symbol.asyncIterator]: withGap,
+          batches: (max) => source.batches(max),
           cursor: undefined,
           [Symbol.asyncDispose]: () => source[Symbol.asyncDispose](),
         };

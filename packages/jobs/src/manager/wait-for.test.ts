@@ -89,9 +89,9 @@ describe('waitFor', () => {
       subscribe(jobId, options) {
         const source = store.subscribe(jobId, options);
         return {
-          [Symbol.asyncIterator]: () => source[Symbol.asyncIterator](),
+          [Symbol.asyncIterator]: () => asLatest(source),
           cursor: undefined,
-          batches: () => asLatest(source),
+          batches: () => source.batches(),
           [Symbol.asyncDispose]: () => source[Symbol.asyncDispose](),
         };
       },
@@ -119,11 +119,9 @@ describe('waitFor', () => {
       subscribe(jobId, options) {
         const source = store.subscribe(jobId, options);
         return {
-          [Symbol.asyncIterator]: () => source[Symbol.asyncIterator](),
+          [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(outage) }),
           cursor: undefined,
-          batches: () => ({
-            [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(outage) }),
-          }),
+          batches: () => source.batches(),
           [Symbol.asyncDispose]: () => source[Symbol.asyncDispose](),
         };
       },
@@ -157,17 +155,17 @@ describe('waitFor', () => {
 });
 
 /** The latest of each key since the last look: one change is left out, the next waits for its successor. */
-async function* asLatest(events: AsyncIterable<JobEvent>): AsyncGenerator<readonly JobEvent[]> {
+async function* asLatest(events: AsyncIterable<JobEvent>): AsyncGenerator<JobEvent> {
   let held: JobEvent | undefined;
   let isHolding = false;
   for await (const event of events) {
-    if (event.kind === 'synced') yield [{ ...event, history: 'latest' }];
+    if (event.kind === 'synced') yield { ...event, history: 'latest' };
     else if (event.kind === 'change' && event.state.message === 'overwritten') isHolding = true;
     else if (isHolding && held === undefined) held = event;
     else {
-      if (held) yield [held];
+      if (held) yield held;
       [held, isHolding] = [undefined, false];
-      yield [event];
+      yield event;
     }
   }
 }

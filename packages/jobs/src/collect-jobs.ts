@@ -60,21 +60,21 @@ export async function collectJobs(
   deps: Partial<CollectJobsDeps> = {},
 ): Promise<CollectedJobs> {
   const { clock = createSystemClock(), logger = silentLogger } = deps;
-  const call = policy.signal === undefined ? {} : { signal: policy.signal };
+  const { signal } = policy;
   const deleted: string[] = [];
   const failed: { jobId: string; error: SynclineError }[] = [];
   let examined = 0;
   let query: JobQuery | undefined = {};
   while (query !== undefined) {
-    const { jobs, next } = await store.listJobs(query, call);
+    const { jobs, next } = await store.listJobs(query, { signal });
     for (const summary of jobs) {
       const { jobId, incarnation, revision: ifRevision } = summary.job;
       examined += 1;
       const reason = reasonToDelete(summary, policy, clock.nowMs());
       if (reason === undefined) continue;
-      if (policy.signal?.aborted) throw abortedError('the sweep over jobs', policy.signal);
+      if (signal?.aborted) throw abortedError('the sweep over jobs', signal);
       try {
-        if (!(await store.deleteJob(jobId, { ...call, incarnation, ifRevision }))) continue;
+        if (!(await store.deleteJob(jobId, { signal, incarnation, ifRevision }))) continue;
         deleted.push(jobId);
         logger.info('expired job deleted', { jobId, reason });
       } catch (thrown) {

@@ -50,42 +50,37 @@ export type {
   StateWrite,
   StoreCapabilities,
   StoreSubscribeOptions,
+  Written,
 } from './job-store.js';
 export { type JobsLimitName, jobsLimits } from './limits.js';
-export type {
-  JobManagerDeps,
-  JobManagerOptions,
-  JobManagerTarget,
-  JobReaderOptions,
-  JobReaderTarget,
+export {
+  createJobManager,
+  createJobReader,
+  type JobManagerDeps,
+  type JobManagerOptions,
+  type JobManagerTarget,
+  type JobReaderOptions,
+  type JobReaderTarget,
 } from './manager/create-job-manager.js';
-export { createJobManager, createJobReader } from './manager/create-job-manager.js';
 export { JobFold } from './manager/job-fold.js';
 export type {
-  ConditionalWrite,
-  ErrorWrite,
+  AnyState,
   GlobalWrite,
   JobManager,
   JobReader,
   MessageWrite,
-  NoStatusNames,
-  PlainWrite,
-  SubscribeOptions,
-  TagScope,
-  TagWrite,
-  Written,
-  WrittenIf,
-} from './manager/job-manager.js';
-export type {
-  AnyState,
   Migrate,
+  NoStatusNames,
   PayloadInput,
   PayloadOutput,
   StateOf,
   StatusNames,
+  SubscribeOptions,
   TagName,
   TagSchema,
   TagSchemas,
-} from './manager/tag-schemas.js';
+  TagScope,
+  TagWrite,
+} from './manager/job-manager.js';
 export { createMemoryJobStore, type MemoryJobStoreDeps } from './memory/memory-job-store.js';
 export { type JobsMetricName, type JobsMetrics, jobsMetrics } from './metrics-list.js';

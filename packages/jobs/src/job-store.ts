@@ -34,7 +34,7 @@ export const ALL_CAPABILITIES: StoreCapabilities = {
 
 /** The last parameter of every call. */
 export type CallOptions = Readonly<{
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
   /** The caller times this call and counts its failure; a store with the same observer then does not. */
   observer?: JobsMetrics;
 }>;
@@ -42,13 +42,13 @@ export type CallOptions = Readonly<{
 export type JobCallOptions = CallOptions &
   Readonly<{
     /** The expected incarnation: if the job has been recreated since, the write is `fenced`. Default: any. */
-    incarnation?: string;
+    incarnation?: string | undefined;
   }>;
 
 export type DeleteOptions = JobCallOptions &
   Readonly<{
     /** Deletes the job only if it is at this revision; otherwise `conflict`. Default: any revision. */
-    ifRevision?: number;
+    ifRevision?: number | undefined;
   }>;
 
 export type StateWrite = Readonly<{
@@ -70,10 +70,17 @@ export type StateWrite = Readonly<{
   durability?: Durability;
 }>;
 
-export type SetStateResult =
-  | { readonly applied: true; readonly duplicate: boolean; readonly state: State }
-  /** `current` is the default state if the key was never written. */
-  | { readonly applied: false; readonly reason: 'version'; readonly current: State };
+export type Written<S = State> = Readonly<{
+  applied: true;
+  /** The write was a retry that had already been applied. */
+  duplicate: boolean;
+  state: S;
+}>;
+
+/** If `ifVersion` did not match, `current` is the state of the key, or the default state if it was never written. */
+export type SetStateResult<S = State> =
+  | Written<S>
+  | Readonly<{ applied: false; reason: 'version'; current: S }>;
 
 export type CreatedJob = Readonly<{ job: JobInfo; created: boolean }>;
 
@@ -147,14 +154,14 @@ export type Overflow = 'block' | 'coalesce' | 'fail';
 
 export type StoreSubscribeOptions = Readonly<{
   scope: Scope;
-  after?: Cursor;
+  after?: Cursor | undefined;
   include?: readonly ('lease' | 'job')[];
   /** Default `block`. */
   overflow?: Overflow;
   /** Default: 256 events, 1 MiB. */
   buffer?: Readonly<{ maxEvents?: number; maxBytes?: number }>;
   /** Ends the subscription without an error and drops buffered events. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }>;
 
 /** Can be read once, by event or by batch. Leaving the loop ends it. */

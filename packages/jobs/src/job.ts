@@ -19,15 +19,10 @@ export type JobInfo = Readonly<{
   changedAtMs: number;
 }>;
 
-export type JobSpec = Readonly<{
-  jobId: string;
-  numTasks: number;
-  expectedTags?: readonly string[];
-  labels?: Labels;
-}>;
-
 /** A given field replaces the previous value as a whole; an omitted field stays unchanged. */
 export type JobPatch = Readonly<{ labels?: Labels; expectedTags?: readonly string[] }>;
+
+export type JobSpec = Readonly<{ jobId: string; numTasks: number }> & JobPatch;
 
 export type JobQuery = Readonly<{
   prefix?: string;
@@ -123,8 +118,11 @@ export type State<P = JsonObject> = Readonly<{
 /** Selects cells: one, those of a task, those of a tag, or all. */
 export type Scope = Readonly<{ taskId?: number; tag?: string }>;
 
+export type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
+
 /** The state of a cell that was never written. Used only in aggregates, never in a stream. */
 export function defaultState(jobId: string, taskId: number, tag: string): State {
+  // Written states are made by filling this in: the same fields in the same order are fast to read.
   return {
     jobId,
     taskId,

@@ -1,7 +1,8 @@
 // All metrics of jobs. No label ever contains a job, a tag or a task.
 import { type Clock, type MetricDefinitions, type Metrics, SynclineError } from '@syncline/kernel';
 
-const counter = (help: string) => ({ kind: 'counter', help }) as const;
+const counter = (help: string, ...labels: readonly string[]) =>
+  ({ kind: 'counter', help, labels }) as const;
 const gauge = (help: string) => ({ kind: 'gauge', help }) as const;
 const histogram = (help: string) => ({ kind: 'histogram', help }) as const;
 
@@ -20,16 +21,11 @@ export const jobsMetrics = {
     'Time from the commit of a change to its delivery to a live subscriber; one sample per batch, for its oldest change.',
   ),
   syncline_jobs_write_duration_seconds: histogram('Time from the arrival of a write to its reply.'),
-  syncline_jobs_write_errors_total: {
-    ...counter('Failed writes, by error code.'),
-    labels: ['code'],
-  },
-  syncline_jobs_subscription_drops_total: {
-    ...counter(
-      'Dropped subscriber buffers, by reason: the overflow policy, or `cancel` for a subscription that ended with events still buffered.',
-    ),
-    labels: ['reason'],
-  },
+  syncline_jobs_write_errors_total: counter('Failed writes, by error code.', 'code'),
+  syncline_jobs_subscription_drops_total: counter(
+    'Dropped subscriber buffers, by reason: the overflow policy, or `cancel` for a subscription that ended with events still buffered.',
+    'reason',
+  ),
   syncline_jobs_version_drift_total: counter(
     'Versions that a listener skipped because they had been overwritten.',
   ),

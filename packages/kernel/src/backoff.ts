@@ -45,19 +45,14 @@ export async function retry<T>(
       if (!(thrown instanceof SynclineError)) throw thrown;
       isOutcomeUnknown ||= thrown.outcome === 'unknown';
       const isLast = number + 1 >= options.attempts || options.signal?.aborted === true;
-      if (isLast || !thrown.retryable) throw isOutcomeUnknown ? withUnknownOutcome(thrown) : thrown;
+      if (isLast || !thrown.retryable)
+        throw isOutcomeUnknown ? thrown.withOutcome('unknown') : thrown;
     }
     try {
       await deps.clock.sleep(backoffMs(number, options, deps.random), options.signal);
     } catch (thrown) {
       const aborted = SynclineError.from(thrown);
-      throw isOutcomeUnknown ? withUnknownOutcome(aborted) : aborted;
+      throw isOutcomeUnknown ? aborted.withOutcome('unknown') : aborted;
     }
   }
-}
-
-function withUnknownOutcome(error: SynclineError): SynclineError {
-  if (error.outcome === 'unknown') return error;
-  const { code, message, retryable, details } = error;
-  return new SynclineError(code, message, { retryable, details, outcome: 'unknown', cause: error });
 }

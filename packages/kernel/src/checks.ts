@@ -25,4 +25,5 @@ export {
   type JsonBounds,
   type JsonProblem,
   kindOf,
+  withSortedMembers,
 } from './checks/json-value.js';

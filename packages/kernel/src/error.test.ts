@@ -40,6 +40,9 @@ describe('K1 SynclineError', () => {
     const plain = sent.with({ details: {}, cause: undefined });
     expect(plain).toMatchObject({ code, message, retryable, outcome: 'unknown', details: {} });
     expect(plain.cause).toBeUndefined();
+    expect(sent.withOutcome('unknown')).toBe(sent);
+    const applied = sent.with({ cause: 'reset' }).withOutcome('not-applied');
+    expect(applied).toMatchObject({ code, details, outcome: 'not-applied', cause: 'reset' });
   });
 
   test('codes are a closed list of kebab-case names with a meaning', () => {

@@ -131,6 +131,11 @@ export class SynclineError extends Error {
     const options = { retryable, outcome, details, cause: this, ...changes };
     return new SynclineError(code, message, options);
   }
+
+  /** The same failure of a change whose outcome differs from what the error says. */
+  withOutcome(outcome: Outcome): SynclineError {
+    return outcome === this.outcome ? this : this.with({ outcome, cause: this.cause });
+  }
 }
 
 export function isErrorCode(code: string): code is ErrorCode {

@@ -36,6 +36,27 @@ export function grpcChannelOptions(
   };
 }
 
+/** What `@grpc/grpc-js` offers to create credentials. */
+interface CredentialsFactory<Credentials> {
+  createInsecure(): Credentials;
+  createSsl(ca: Buffer | null, key: Buffer | null, cert: Buffer | null): Credentials;
+}
+
+export function grpcCredentials<Credentials>(
+  factory: CredentialsFactory<Credentials>,
+  { tls }: GrpcTarget,
+): Credentials {
+  if (tls === undefined) return factory.createInsecure();
+  const pem = (text: string | undefined) => (text === undefined ? null : Buffer.from(text));
+  return factory.createSsl(pem(tls.ca), pem(tls.key), pem(tls.cert));
+}
+
+/** Messages are encoded and decoded by our own codecs: the library only sees bytes. */
+export const grpcBytes = {
+  serialize: (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length),
+  deserialize: (bytes: Buffer): Uint8Array => bytes,
+};
+
 /** Of a status as gRPC libraries hand it out: texts and bytes by name. Ours are texts. */
 export function textsOf(
   metadata: Readonly<Record<string, unknown>>,

@@ -1,5 +1,11 @@
 // The door `@syncline/protocol/grpc`: what gRPC clients share. It loads no gRPC library.
-export { type GrpcChannelLimits, grpcChannelOptions, textsOf } from './grpc-channel.js';
+export {
+  type GrpcChannelLimits,
+  grpcBytes,
+  grpcChannelOptions,
+  grpcCredentials,
+  textsOf,
+} from './grpc-channel.js';
 export {
   errorOfCallStatus,
   type GrpcCallStatus,

@@ -1,5 +1,4 @@
-// Streams of fair.state.v1 over grpc-js. Messages are encoded and decoded here, by our own codec: grpc-js only
-// sees bytes.
+// Streams of fair.state.v1 over grpc-js, with messages encoded and decoded here.
 //
 // Every stream has its own channel. A channel that lost its server waits longer and longer before it retries,
 // and a connection that hangs would hang for the next stream too; the client above has its own timeouts, and
@@ -15,7 +14,13 @@ import {
   type StatusObject,
 } from '@grpc/grpc-js';
 import { type Clock, SynclineError, type Timer } from '@syncline/kernel';
-import { errorOfCallStatus, type GrpcTarget, grpcChannelOptions } from '@syncline/protocol/grpc';
+import {
+  errorOfCallStatus,
+  type GrpcTarget,
+  grpcBytes,
+  grpcChannelOptions,
+  grpcCredentials,
+} from '@syncline/protocol/grpc';
 import type { ClientStream, StateStreamListener, StateTransport } from '../client/fair-remote.js';
 import { fairLimits } from '../limits.js';
 import { decodeSyncResponse, encodeSyncRequest } from '../wire/sync-codec.js';
@@ -142,29 +147,20 @@ function listenerOf(listener: StateStreamListener): StateStreamListener {
 }
 
 function createClient(target: GrpcTarget): Client {
-  const { address, tls } = target;
-  const pem = (text: string | undefined) => (text === undefined ? null : Buffer.from(text));
-  const trust =
-    tls === undefined
-      ? credentials.createInsecure()
-      : credentials.createSsl(pem(tls.ca), pem(tls.key), pem(tls.cert));
   const limits = {
     keepaliveIntervalMs: fairLimits.grpcKeepaliveIntervalMs.value,
     keepaliveTimeoutMs: fairLimits.grpcKeepaliveTimeoutMs.value,
     responseBytesMax: fairLimits.grpcResponseBytesMax.value,
   };
-  return new Client(address, trust, grpcChannelOptions(target, limits));
+  const options = grpcChannelOptions(target, limits);
+  return new Client(target.address, grpcCredentials(credentials, target), options);
 }
 
 function startCall(client: Client, { token }: GrpcTarget): Call {
   const metadata = new Metadata();
   if (token !== undefined) metadata.set('authorization', `Bearer ${token}`);
-  return client.makeBidiStreamRequest(
-    SYNC,
-    (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length),
-    (bytes: Buffer) => bytes,
-    metadata,
-  );
+  const { serialize, deserialize } = grpcBytes;
+  return client.makeBidiStreamRequest(SYNC, serialize, deserialize, metadata);
 }
 
 function errorOf(status: StatusObject, { address }: GrpcTarget): SynclineError | undefined {

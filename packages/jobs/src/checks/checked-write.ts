@@ -104,16 +104,9 @@ function contentDigest(write: WriteFields, canonical: string): string {
   return hash('sha256', head + canonical, 'base64url').slice(0, DIGEST_LENGTH);
 }
 
-/** Equal JSON values give the same text: the members of every object are sorted by name. */
+/** Equal JSON values give the same text. */
 function canonicalJson(payload: JsonObject): string {
-  return JSON.stringify(inOrder(payload));
-}
-
-function inOrder(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) return value.map(inOrder);
-  const members = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
-  return Object.fromEntries(members.map(([name, member]) => [name, inOrder(member)]));
+  return JSON.stringify(check.withSortedMembers(payload));
 }
 
 /** The JSON of an object of bounded size and depth. */

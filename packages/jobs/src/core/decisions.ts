@@ -6,8 +6,8 @@
 // J15  `numTasks` is set at creation and never changes: creating a job that exists returns the existing one.
 import { assert } from '@syncline/kernel';
 import type { CheckedWrite } from '../checks/checked-write.js';
-import type { JobInfo, JobPatch, JobSpec, LeaseRequest, TaskLease } from '../job.js';
-import { statusClass } from '../job.js';
+import type { JobInfo, JobPatch, JobSpec, LeaseRequest, Mutable, TaskLease } from '../job.js';
+import { defaultState, statusClass } from '../job.js';
 import { limitValues } from '../limits.js';
 import type { StoredState } from '../wire/messages.js';
 import * as refusals from './refusals.js';
@@ -227,21 +227,16 @@ function stateOf(
   write: CheckedWrite,
   { version, revision, timestampMs }: RecentWrite,
 ): StoredState {
-  const { jobId, taskId, tag, status, message, progress, eventId, schemaVersion } = write;
-  const { payloadJson } = write;
-  return {
-    jobId,
-    taskId,
-    tag,
-    status,
-    statusClass: statusClass(status),
-    message,
-    ...(progress === undefined ? {} : { progress }),
-    timestampMs,
-    version,
-    revision,
-    eventId,
-    schemaVersion,
-    ...(payloadJson === undefined ? {} : { payloadJson }),
-  };
+  const state: Mutable<StoredState> = defaultState(write.jobId, write.taskId, write.tag);
+  state.status = write.status;
+  state.statusClass = statusClass(write.status);
+  state.message = write.message;
+  state.timestampMs = timestampMs;
+  state.version = version;
+  state.revision = revision;
+  state.eventId = write.eventId;
+  state.schemaVersion = write.schemaVersion;
+  if (write.progress !== undefined) state.progress = write.progress;
+  if (write.payloadJson !== undefined) state.payloadJson = write.payloadJson;
+  return state;
 }

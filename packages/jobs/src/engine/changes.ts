@@ -48,7 +48,7 @@ export function decodeStoredState(bytes: Uint8Array, jobId: string): messages.St
 }
 
 export function decodeState(bytes: Uint8Array, jobId: string): State {
-  return messages.withPayload(decodeStoredState(bytes, jobId));
+  return messages.readState(new WireReader('State', bytes), jobId);
 }
 
 export function decodeLease({ bytes }: StoredChange): TaskLease {

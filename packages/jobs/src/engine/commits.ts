@@ -217,7 +217,7 @@ function pendingCall(
     if (!signal) return;
     const error = abortedError('a write to the job store', signal);
     const outcome = answer === undefined ? 'not-applied' : 'unknown';
-    reject(error.with({ outcome, cause: error.cause }));
+    reject(error.withOutcome(outcome));
   };
   signal?.addEventListener('abort', onAbort);
   return {

@@ -180,7 +180,7 @@ export class FirestoreCalls {
       return await Promise.race([abandoned, this.#inTurn(call, gaveUp.signal)]);
     } catch (thrown) {
       const error = firestoreError(what, thrown, outcome());
-      throw gaveUp.signal.aborted ? error.with({ outcome: outcome(), cause: error.cause }) : error;
+      throw gaveUp.signal.aborted ? error.withOutcome(outcome()) : error;
     } finally {
       timer.cancel();
       this.#onClosing.delete(onStopped);

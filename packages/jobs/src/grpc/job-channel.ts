@@ -13,16 +13,17 @@ import {
   errorOfCallStatus,
   type GrpcCallStatus,
   type GrpcTarget,
+  grpcBytes,
   grpcChannelOptions,
+  grpcCredentials,
 } from '@syncline/protocol/grpc';
 import { jobsLimits } from '../limits.js';
 import { type Call, SERVICE } from '../wire/calls.js';
 
 /** What a connection to a server needs. */
-export interface ChannelDeps {
-  readonly clock: Clock;
-  readonly target: GrpcTarget;
-}
+export type ChannelDeps = Readonly<{ clock: Clock; target: GrpcTarget }>;
+
+const { serialize, deserialize } = grpcBytes;
 
 export class JobChannel {
   /** Subscriptions on this connection, counted by the pool. */
@@ -50,8 +51,8 @@ export class JobChannel {
       const deadline = clock.nowMs() + jobsLimits.remoteCallTimeoutMs.value;
       const sent = this.#client.makeUnaryRequest(
         pathOf(call.name),
-        asBuffer,
-        asIs,
+        serialize,
+        deserialize,
         encode(call.request, request),
         this.#metadata,
         { deadline },
@@ -64,8 +65,9 @@ export class JobChannel {
             } catch (thrown) {
               reject(contractError(target, thrown));
             }
-          } else if (signal?.aborted) reject(withUnknownOutcome(abortedError(call.name, signal)));
-          else if (this.#isClosed) reject(withUnknownOutcome(closedError()));
+          } else if (signal?.aborted)
+            reject(abortedError(call.name, signal).withOutcome('unknown'));
+          else if (this.#isClosed) reject(closedError().withOutcome('unknown'));
           else reject(errorOfStatus(failure, target));
         },
       );
@@ -81,11 +83,17 @@ export class JobChannel {
   ): ClientReadableStream<Uint8Array> {
     const bytes = encode(call.request, request);
     const path = pathOf(call.name);
-    return this.#client.makeServerStreamRequest(path, asBuffer, asIs, bytes, this.#metadata);
+    return this.#client.makeServerStreamRequest(
+      path,
+      serialize,
+      deserialize,
+      bytes,
+      this.#metadata,
+    );
   }
 
   duplex({ name }: Pick<Call<never, never>, 'name'>): ClientDuplexStream<Uint8Array, Uint8Array> {
-    return this.#client.makeBidiStreamRequest(pathOf(name), asBuffer, asIs, this.#metadata);
+    return this.#client.makeBidiStreamRequest(pathOf(name), serialize, deserialize, this.#metadata);
   }
 
   /** Cancels calls waiting for a reply. Streams must be ended by their openers. */
@@ -127,14 +135,8 @@ export class ChannelPool {
 }
 
 function createClient(target: GrpcTarget): Client {
-  const { address, tls } = target;
-  const pem = (text: string | undefined) => (text === undefined ? null : Buffer.from(text));
-  const trust =
-    tls === undefined
-      ? credentials.createInsecure()
-      : credentials.createSsl(pem(tls.ca), pem(tls.key), pem(tls.cert));
   const { remoteConnectPauseMs } = jobsLimits;
-  return new Client(address, trust, {
+  return new Client(target.address, grpcCredentials(credentials, target), {
     ...grpcChannelOptions(target, {
       keepaliveIntervalMs: jobsLimits.remoteKeepaliveIntervalMs.value,
       keepaliveTimeoutMs: jobsLimits.remoteKeepaliveTimeoutMs.value,
@@ -150,27 +152,8 @@ function pathOf(name: string): string {
   return `/${SERVICE}/${name}`;
 }
 
-function asBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-}
-
-function asIs(bytes: Buffer): Uint8Array {
-  return bytes;
-}
-
 export function closedError(): SynclineError {
   return new SynclineError('closed', 'the remote job store is closed');
-}
-
-/** The request was sent, but it is unknown whether it arrived. */
-function withUnknownOutcome(error: SynclineError): SynclineError {
-  return error.with({ outcome: 'unknown', cause: error.cause });
-}
-
-/** A read changes nothing, so its outcome is never unknown. */
-export function readError(thrown: unknown): unknown {
-  if (!(thrown instanceof SynclineError) || thrown.outcome === 'not-applied') return thrown;
-  return thrown.with({ outcome: 'not-applied' });
 }
 
 export function errorOfStatus(

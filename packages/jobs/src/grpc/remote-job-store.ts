@@ -1,10 +1,9 @@
 // The jobs of a server. Arguments are checked before a call is sent. One connection carries all unary calls and the
 // stream of writes; subscriptions have separate connections.
-import { silentMetrics } from '@syncline/kernel';
+import { SynclineError, silentMetrics } from '@syncline/kernel';
 import { checkKnownKeys } from '@syncline/kernel/checks';
 import { encode } from '@syncline/kernel/wire';
 import { checkGrpcTarget, type GrpcTargetOptions } from '@syncline/protocol/grpc';
-import type { MeantJob } from '../core/decisions.js';
 import { hasCode } from '../core/refusals.js';
 import { CheckedJobStore, type StoreReads, type StoreWrites } from '../engine/checked-job-store.js';
 import { type EngineDeps, withSystemDeps } from '../engine/store-adapter.js';
@@ -16,8 +15,8 @@ import {
   type StoreSubscribeOptions,
 } from '../job-store.js';
 import { checkReconnect, type ReconnectOptions } from '../reconnect.js';
-import { type Call, type GlobalRequest, jobCalls } from '../wire/calls.js';
-import { ChannelPool, contractError, JobChannel, readError } from './job-channel.js';
+import { type Call, jobCalls } from '../wire/calls.js';
+import { ChannelPool, contractError, JobChannel } from './job-channel.js';
 import { type RemoteDeps, RemoteSubscription } from './remote-subscription.js';
 import { RemoteWrites } from './remote-writes.js';
 
@@ -41,21 +40,23 @@ export function createRemoteJobStore(
   return new RemoteJobStore({ ...withSystemDeps(deps), target, reconnect });
 }
 
-type Signal = AbortSignal | undefined;
-
 class RemoteJobStore extends CheckedJobStore {
   /** Those of a server with its own store. A server backed by Firestore has fewer; `synced` reports its history. */
   readonly capabilities = ALL_CAPABILITIES;
-  protected readonly reads: RemoteCalls;
-  protected readonly writes: RemoteCalls;
+  protected readonly reads: StoreReads;
+  protected readonly writes: StoreWrites;
   readonly #deps: RemoteDeps;
+  readonly #channel: JobChannel;
+  readonly #stateWrites: RemoteWrites;
   readonly #pool: ChannelPool;
   readonly #subscriptions = new Set<RemoteSubscription>();
 
   constructor(deps: RemoteDeps) {
     super({ clock: deps.clock, metrics: silentMetrics });
     this.#deps = deps;
-    this.reads = this.writes = new RemoteCalls(deps);
+    this.#channel = new JobChannel(deps);
+    this.#stateWrites = new RemoteWrites({ ...deps, channel: this.#channel });
+    this.reads = this.writes = remoteCalls(this.#channel, this.#stateWrites);
     this.#pool = new ChannelPool(deps);
   }
 
@@ -81,87 +82,57 @@ class RemoteJobStore extends CheckedJobStore {
   }
 
   protected override async end(): Promise<void> {
-    this.writes.close();
+    this.#stateWrites.close();
+    this.#channel.close();
     for (const subscription of [...this.#subscriptions]) subscription.close();
   }
 }
 
-class RemoteCalls implements StoreReads, StoreWrites {
-  readonly #channel: JobChannel;
-  readonly #stateWrites: RemoteWrites;
-
-  constructor(deps: RemoteDeps) {
-    this.#channel = new JobChannel(deps);
-    this.#stateWrites = new RemoteWrites({ ...deps, channel: this.#channel });
-  }
-
-  createJob: StoreWrites['createJob'] = (spec, signal) =>
-    this.#channel.ask(jobCalls.createJob, spec, signal);
-
-  getJob: StoreReads['getJob'] = async (jobId, signal) =>
-    (await orMissing(this.#read(jobCalls.getJob, { jobId }, signal)))?.job;
-
-  listJobs: StoreReads['listJobs'] = async (query, signal) => {
-    const { damaged = [], ...list } = await this.#read(jobCalls.listJobs, query, signal);
-    return damaged.length === 0 ? list : { ...list, damaged };
-  };
-
-  updateJob: StoreWrites['updateJob'] = async (meant, patch, signal) => {
-    const request = {
-      ...operatorOf(meant),
-      ...{ setLabels: patch.labels !== undefined, labels: {} },
-      ...{ setExpectedTags: patch.expectedTags !== undefined, expectedTags: [] },
-      ...patch,
-    };
-    return (await this.#channel.ask(jobCalls.updateJob, request, signal)).job;
-  };
-
-  markJobDeleted: StoreWrites['markJobDeleted'] = async (meant, signal) =>
-    (await this.#channel.ask(jobCalls.markJobDeleted, operatorOf(meant), signal)).job;
-
-  deleteJob: StoreWrites['deleteJob'] = async ({ ifRevision, ...meant }, signal) => {
-    const request = { ...operatorOf(meant), ...(ifRevision !== undefined && { ifRevision }) };
-    return (await orMissing(this.#channel.ask(jobCalls.deleteJob, request, signal))) !== undefined;
-  };
-
-  lease: StoreWrites['lease'] = async (request, signal) =>
-    (await this.#channel.ask(jobCalls.heartbeat, request, signal)).lease;
-
-  setState: StoreWrites['setState'] = (write, signal) =>
-    this.#stateWrites.ask(encode(jobCalls.setState.request, write), signal);
-
-  listStates: StoreReads['listStates'] = (jobId, scope, page, signal) =>
-    this.#read(jobCalls.listStates, { jobId, scope, ...page }, signal);
-
-  getState: StoreReads['getState'] = async (jobId, scope, signal) => {
-    const { state, exists } = await this.#read(jobCalls.getState, { jobId, scope }, signal);
-    return exists ? state : undefined;
-  };
-
-  progress: StoreReads['progress'] = async (jobId, scope, signal) => {
-    const found = await this.#read(jobCalls.getProgress, { jobId, scope }, signal);
-    return { ...found, progress: mapProgress(found.progress, (state) => ({ ...state, jobId })) };
-  };
-
-  close(): void {
-    this.#stateWrites.close();
-    this.#channel.close();
-  }
-
-  #read<Request, Response>(
-    method: Call<Request, Response>,
+function remoteCalls(channel: JobChannel, stateWrites: RemoteWrites): StoreReads & StoreWrites {
+  /** Changes nothing, so its outcome is never unknown. */
+  const read = <Request, Response>(
+    call: Call<Request, Response>,
     request: Request,
-    signal: Signal,
-  ): Promise<Response> {
-    return this.#channel.ask(method, request, signal).catch((thrown: unknown) => {
-      throw readError(thrown);
+    signal: AbortSignal | undefined,
+  ): Promise<Response> =>
+    channel.ask(call, request, signal).catch((thrown: unknown) => {
+      throw thrown instanceof SynclineError ? thrown.withOutcome('not-applied') : thrown;
     });
-  }
-}
-
-/** An operator's request has no task. */
-function operatorOf({ jobId, incarnation }: MeantJob): GlobalRequest {
-  return incarnation === undefined ? { jobId } : { jobId, incarnation };
+  return {
+    createJob: (spec, signal) => channel.ask(jobCalls.createJob, spec, signal),
+    getJob: async (jobId, signal) =>
+      (await orMissing(read(jobCalls.getJob, { jobId }, signal)))?.job,
+    async listJobs(query, signal) {
+      const { damaged = [], ...list } = await read(jobCalls.listJobs, query, signal);
+      return damaged.length === 0 ? list : { ...list, damaged };
+    },
+    async updateJob(meant, patch, signal) {
+      const request = {
+        ...meant,
+        ...{ setLabels: patch.labels !== undefined, labels: {} },
+        ...{ setExpectedTags: patch.expectedTags !== undefined, expectedTags: [] },
+        ...patch,
+      };
+      return (await channel.ask(jobCalls.updateJob, request, signal)).job;
+    },
+    markJobDeleted: async (meant, signal) =>
+      (await channel.ask(jobCalls.markJobDeleted, meant, signal)).job,
+    deleteJob: async (meant, signal) =>
+      (await orMissing(channel.ask(jobCalls.deleteJob, meant, signal))) !== undefined,
+    lease: async (request, signal) =>
+      (await channel.ask(jobCalls.heartbeat, request, signal)).lease,
+    setState: (write, signal) => stateWrites.ask(encode(jobCalls.setState.request, write), signal),
+    listStates: (jobId, scope, page, signal) =>
+      read(jobCalls.listStates, { jobId, scope, ...page }, signal),
+    async getState(jobId, scope, signal) {
+      const { state, exists } = await read(jobCalls.getState, { jobId, scope }, signal);
+      return exists ? state : undefined;
+    },
+    async progress(jobId, scope, signal) {
+      const found = await read(jobCalls.getProgress, { jobId, scope }, signal);
+      return { ...found, progress: mapProgress(found.progress, (state) => ({ ...state, jobId })) };
+    },
+  };
 }
 
 function orMissing<Value>(answer: Promise<Value>): Promise<Value | undefined> {

@@ -164,8 +164,7 @@ interface PendingWrite {
 }
 
 function giveUp(write: PendingWrite, error: SynclineError): void {
-  const outcome = write.isSent ? 'unknown' : 'not-applied';
-  write.fail(error.with({ outcome, cause: error.cause }));
+  write.fail(error.withOutcome(write.isSent ? 'unknown' : 'not-applied'));
 }
 
 /** One SetStates call: sends numbered writes, and receives a reply for each number. */
@@ -258,7 +257,7 @@ class WriteCall {
     const status = this.#status?.code === OK ? null : (this.#status ?? null);
     const error = errorOfStatus(status, this.#target);
     const isRefused = !this.#isBegun && status !== null && isCallRefused(status);
-    this.#leave('ended', isRefused ? error : error.with({ outcome: 'unknown' }));
+    this.#leave('ended', isRefused ? error : error.withOutcome('unknown'));
     this.#onChange(this);
   }
 

@@ -22,11 +22,18 @@ import type { JobInfo, Labels } from '../job.js';
 import type { JobStore } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
 import type { JobsMetrics } from '../metrics-list.js';
-import type { JobManager, JobReader, NoStatusNames } from './job-manager.js';
+import type {
+  JobManager,
+  JobReader,
+  NoStatusNames,
+  StatusNames,
+  TagSchema,
+  TagSchemas,
+} from './job-manager.js';
 import { OpenManager } from './open-manager.js';
 import { OpenReader, type ReaderDeps } from './open-reader.js';
+import { StateReader } from './state-reader.js';
 import { createOutageLog, OpenCall } from './store-calls.js';
-import { StateReader, type StatusNames, type TagSchema, type TagSchemas } from './tag-schemas.js';
 
 /** Claims the task, which fences any process that held it before. Close the manager to release it. */
 export async function createJobManager<
@@ -48,14 +55,14 @@ export async function createJobManager<
   const call = { what: `opening task ${taskId} of job "${jobId}"`, isWrite: true, signal };
   using opening = new OpenCall(parts, call);
   const job = await openJob(opening, target, checked);
-  logDifferences(parts.logger, job, { target, tags });
+  logDifferences(parts.logger, job, target.numTasks, tags);
   const { incarnation } = job;
-  const request = { jobId, incarnation, taskId, ttlMs: lease.ttlMs, holder: holderName() };
+  const holder = `${hostname()}:${process.pid}`.slice(0, jobsLimits.holderLengthMax.value);
+  const request = { jobId, incarnation, taskId, ttlMs: lease.ttlMs, holder };
   const { epoch } = await opening.send((sent) =>
     store.lease({ ...request, action: 'claim', epoch: 0 }, sent),
   );
-  const { isAutomatic } = lease;
-  const manager = new OpenManager(parts, job, { claim: { ...request, epoch }, isAutomatic });
+  const manager = new OpenManager(parts, job, { ...request, epoch }, lease.isAutomatic);
   return manager as unknown as JobManager<Tags, Names>; // the schemas of the tags determine the types
 }
 
@@ -106,8 +113,7 @@ async function openJob(
     return store.getJob(jobId, call); // the job may have more tasks than the caller assumes
   });
   if (job === undefined) {
-    check.checkInteger(taskIndex, 'taskIndex', { min: 0, max: numTasks - 1 });
-    throw noSuchJob(jobId);
+    throw check.invalidArgument('taskIndex', taskIndex, `an integer from 0 to ${numTasks - 1}`);
   }
   if (job.numTasks !== numTasks && onNumTasksMismatch === 'fail') {
     const message = `job "${jobId}" has ${job.numTasks} tasks, not ${numTasks}. Start this process with ${job.numTasks}, or use another job id.`;
@@ -120,32 +126,23 @@ async function openJob(
 }
 
 /** Logs requested settings that have no effect because the job already existed. */
-function logDifferences(
-  logger: Logger,
-  { numTasks, expectedTags }: JobInfo,
-  { target, tags }: { readonly target: JobManagerTarget; readonly tags: TagSchemas },
-): void {
-  if (numTasks !== target.numTasks) {
-    const fields = { numTasks, given: target.numTasks };
+function logDifferences(logger: Logger, job: JobInfo, given: number, tags: TagSchemas): void {
+  const { numTasks, expectedTags } = job;
+  if (numTasks !== given) {
+    const fields = { numTasks, given };
     logger.warn('🟡 the job has a different number of tasks; using that of the job', fields);
   }
   if (Object.keys(tags).length === 0) return; // no tags were declared
-  const declared = new Set(expectedTagsOf(tags));
-  if (expectedTags.length === declared.size && expectedTags.every((tag) => declared.has(tag)))
-    return;
-  logger.warn(
-    '🟡 the job expects different tags than declared here; using those of the job until task 0 calls updateJob',
-    { expectedTags, declared: [...declared] },
-  );
+  const declared = expectedTagsOf(tags);
+  const isDeclared = (tag: string) => declared.includes(tag);
+  if (expectedTags.length === declared.length && expectedTags.every(isDeclared)) return;
+  const message =
+    '🟡 the job expects different tags than declared here; using those of the job until task 0 calls updateJob';
+  logger.warn(message, { expectedTags, declared });
 }
 
 function expectedTagsOf(tags: TagSchemas): readonly string[] {
   return Object.keys(tags).filter((tag) => tags[tag]?.expected !== false);
-}
-
-/** Identifies this process to people who inspect leases. */
-function holderName(): string {
-  return `${hostname()}:${process.pid}`.slice(0, jobsLimits.holderLengthMax.value);
 }
 
 // The options of managers and readers, and their checks.

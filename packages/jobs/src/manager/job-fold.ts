@@ -55,11 +55,6 @@ export class JobFold {
     return this.#states.size;
   }
 
-  /** Everything up to this revision has been delivered. */
-  get revision(): number {
-    return this.#revision;
-  }
-
   progress(): Progress {
     const { jobId } = this.#job;
     const stateOf = ({ taskId, tag }: Required<Scope>): State =>

@@ -1,58 +1,97 @@
-// The interfaces of readers and managers. A reader has all reads of a job; a manager adds the writes of one task.
+// The interfaces of readers and managers, and their types, which follow from the declared tags: the tag names, and the
+// input and output type of each payload. A reader has all reads of a job; a manager adds the writes of one task.
+import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { Durability } from '@syncline/kernel';
-import type { JobInfo, JobPatch, Progress, TaskLease } from '../job.js';
+import type { JobInfo, JobPatch, JsonObject, Progress, State, TaskLease } from '../job.js';
 import type {
   CallOptions,
   JobEvent,
   JobSubscription,
+  SetStateResult,
   StoreSubscribeOptions,
+  Written,
 } from '../job-store.js';
-import type {
-  AnyState,
-  PayloadInput,
-  StateOf,
-  StatusNames,
-  TagName,
-  TagSchemas,
-} from './tag-schemas.js';
+
+/** Converts a payload from an older schema version to the current one. It may modify or keep its argument. */
+export type Migrate = (
+  payload: JsonObject,
+  fromVersion: number,
+) => JsonObject | Promise<JsonObject>;
+
+export type TagSchema = Readonly<{
+  /** Checks payloads before they are sent, and again when they are read. Default: any JSON object. */
+  schema?: StandardSchemaV1;
+  /** Stored with each state. `migrate` converts older payloads to this version. Default 1. */
+  schemaVersion?: number;
+  /** Whether every task will write this tag. Tasks that have not yet count as not started. Default true. */
+  expected?: boolean;
+  migrate?: Migrate;
+}>;
+
+export type TagSchemas = Readonly<Record<string, TagSchema>>;
+
+/** The declared tags; any string if there are none. */
+export type TagName<Tags extends TagSchemas> = Extract<keyof Tags, string>;
+
+type WithSchema<S extends StandardSchemaV1> = Readonly<{ schema: S }>;
+
+/** The type that is written: the input of the schema. */
+export type PayloadInput<Tags extends TagSchemas, T extends TagName<Tags>> =
+  Tags[T] extends WithSchema<infer S> ? StandardSchemaV1.InferInput<S> : JsonObject;
+
+/** The type that is read: the output of the schema. */
+export type PayloadOutput<Tags extends TagSchemas, T extends TagName<Tags>> =
+  Tags[T] extends WithSchema<infer S> ? StandardSchemaV1.InferOutput<S> : JsonObject;
+
+type TaggedState<T extends string, P> = Omit<State<P>, 'tag'> & Readonly<{ tag: T }>;
+
+/** A state of the given tag; for several tags, a union that `state.tag` narrows. */
+export type StateOf<Tags extends TagSchemas, T extends TagName<Tags>> =
+  T extends TagName<Tags> ? TaggedState<T, PayloadOutput<Tags, T>> : never;
+
+/**
+ * A state of any tag. At runtime it may also have a tag that was not declared here but written by others, or `''` for
+ * the cell of a task without tags. Such a state has no `payload`; if one was written, it is in `rawPayload`.
+ */
+export type AnyState<Tags extends TagSchemas> = StateOf<Tags, TagName<Tags>>;
+
+export type StatusNames = Readonly<Record<string, number>>;
+
+/** No status names: a status is always a number. */
+export type NoStatusNames = Readonly<Record<never, number>>;
 
 /** Selects cells: one, those of a task, those of a tag, or all. */
-export type TagScope<Tags extends TagSchemas> = Readonly<{ taskId?: number; tag?: TagName<Tags> }>;
-
-type OneTag<T> = Readonly<{ taskId?: number; tag: T }>;
-type NoTag = Readonly<{ taskId?: number; tag?: undefined }>;
+export type TagScope<T extends string = string> = Readonly<{
+  taskId?: number;
+  tag?: T | undefined;
+}>;
 
 /** Defaults: the whole job from the start, only states, `overflow: 'block'`, 256 events, 1 MiB. */
-export type SubscribeOptions<T extends string = string> = Omit<
-  StoreSubscribeOptions,
-  'scope' | 'after'
-> &
-  Readonly<{
-    taskId?: number;
-    tag?: T;
-    /** The cursor of an event, possibly a stored one. A malformed cursor is an `invalid-argument`. */
-    after?: string | undefined;
-  }>;
+export type SubscribeOptions<T extends string = string> = TagScope<T> &
+  Omit<StoreSubscribeOptions, 'scope' | 'after'> &
+  /** The cursor of an event, possibly a stored one. A malformed cursor is an `invalid-argument`. */
+  Readonly<{ after?: string | undefined }>;
 
 export interface JobReader<Tags extends TagSchemas = TagSchemas> extends AsyncDisposable {
   /** As of opening, or of the last change made through this object. */
   readonly info: JobInfo;
 
   /** The cell with the lowest status. A warning hides failures with status −1: `getProgress` shows both. */
-  getState<T extends TagName<Tags>>(
-    scope: OneTag<T>,
+  getState<T extends TagName<Tags> = TagName<Tags>>(
+    scope?: TagScope<T>,
     call?: CallOptions,
   ): Promise<StateOf<Tags, T>>;
-  getState(scope?: NoTag, call?: CallOptions): Promise<AnyState<Tags>>;
 
-  getProgress(scope?: TagScope<Tags>, call?: CallOptions): Promise<Progress<AnyState<Tags>>>;
+  getProgress(
+    scope?: TagScope<TagName<Tags>>,
+    call?: CallOptions,
+  ): Promise<Progress<AnyState<Tags>>>;
 
   /** All written states, in order of revision. A state that is rewritten in the meantime is returned again. */
-  listStates<T extends TagName<Tags>>(
-    scope: OneTag<T>,
+  listStates<T extends TagName<Tags> = TagName<Tags>>(
+    scope?: TagScope<T>,
     call?: CallOptions,
   ): AsyncIterable<StateOf<Tags, T>>;
-  listStates(scope?: NoTag, call?: CallOptions): AsyncIterable<AnyState<Tags>>;
 
   /**
    * Resolves with the first progress for which `isReached` returns true: the current one, or one after a later change.
@@ -60,25 +99,19 @@ export interface JobReader<Tags extends TagSchemas = TagSchemas> extends AsyncDi
    * that case, call it again. Keeps the states in scope in memory while it waits.
    */
   waitFor(
-    scope: TagScope<Tags>,
+    scope: TagScope<TagName<Tags>>,
     isReached: (progress: Progress<AnyState<Tags>>) => boolean,
     call?: CallOptions,
   ): Promise<Progress<AnyState<Tags>>>;
 
   /** The current states, `synced`, then every change. `signal` ends the loop without an error. */
-  subscribe<T extends TagName<Tags>>(
-    options: SubscribeOptions<T> & Readonly<{ tag: T }>,
+  subscribe<T extends TagName<Tags> = TagName<Tags>>(
+    options?: SubscribeOptions<T>,
   ): JobSubscription<JobEvent<StateOf<Tags, T>>>;
-  subscribe(
-    options?: SubscribeOptions & Readonly<{ tag?: undefined }>,
-  ): JobSubscription<JobEvent<AnyState<Tags>>>;
 
   /** Ends subscriptions and waiting calls. The store stays open, since others may share it. */
   close(): Promise<void>;
 }
-
-/** No status names: a status is always a number. */
-export type NoStatusNames = Readonly<Record<never, number>>;
 
 type StatusInput<Names extends StatusNames> = number | Extract<keyof Names, string>;
 
@@ -103,36 +136,6 @@ export type TagWrite<Tags extends TagSchemas, T extends TagName<Tags>> = Readonl
 export type MessageWrite<Tags extends TagSchemas, T extends TagName<Tags>> = TagWrite<Tags, T> &
   Readonly<{ message?: string }>;
 
-export type PlainWrite<
-  Tags extends TagSchemas,
-  Names extends StatusNames,
-  T extends TagName<Tags>,
-> = MessageWrite<Tags, T> & Readonly<{ status: StatusInput<Names>; ifVersion?: undefined }>;
-
-/** Applies only if the key has this version; with 0, only if it was never written. */
-export type ConditionalWrite<
-  Tags extends TagSchemas,
-  Names extends StatusNames,
-  T extends TagName<Tags>,
-> = MessageWrite<Tags, T> & Readonly<{ status: StatusInput<Names>; ifVersion: number }>;
-
-export type ErrorWrite<
-  Tags extends TagSchemas,
-  Names extends StatusNames,
-  T extends TagName<Tags>,
-> = TagWrite<Tags, T> &
-  /** Any negative status except −2, which is a warning. Default −1. */
-  Readonly<{ status?: StatusInput<Names> }>;
-
-export type Written<S> = Readonly<{
-  applied: true;
-  /** The write was a retry that had already been applied. */
-  duplicate: boolean;
-  state: S;
-}>;
-
-export type WrittenIf<S> = Written<S> | Readonly<{ applied: false; reason: 'version'; current: S }>;
-
 type Writing<Tags extends TagSchemas, T extends TagName<Tags>> = Promise<Written<StateOf<Tags, T>>>;
 
 /** Only task 0 can change the job as a whole. Calls from other tasks change nothing and return `not-task-0`. */
@@ -146,15 +149,14 @@ export interface JobManager<
 > extends JobReader<Tags> {
   readonly taskId: number;
 
-  /** Writes to the same tag are sent one at a time, in the order of the calls; tags do not wait for each other. */
-  setState<T extends TagName<Tags>>(
-    write: PlainWrite<Tags, Names, T>,
+  /**
+   * Writes to the same tag are sent one at a time, in the order of the calls; tags do not wait for each other. With
+   * `ifVersion`, the write applies only if the key has this version; with 0, only if it was never written.
+   */
+  setState<T extends TagName<Tags>, V extends number | undefined = undefined>(
+    write: MessageWrite<Tags, T> & Readonly<{ status: StatusInput<Names>; ifVersion?: V }>,
     call?: CallOptions,
-  ): Writing<Tags, T>;
-  setState<T extends TagName<Tags>>(
-    write: ConditionalWrite<Tags, Names, T>,
-    call?: CallOptions,
-  ): Promise<WrittenIf<StateOf<Tags, T>>>;
+  ): V extends number ? Promise<SetStateResult<StateOf<Tags, T>>> : Writing<Tags, T>;
 
   /** Status 1, with the message "🟢 Started" unless one is given. */
   setStarted<T extends TagName<Tags>>(
@@ -172,10 +174,13 @@ export interface JobManager<
     write: TagWrite<Tags, T>,
     call?: CallOptions,
   ): Writing<Tags, T>;
-  /** Writes "🔴 " and the text of the thrown value as the message, truncated to the limit. */
+  /**
+   * Writes "🔴 " and the text of the thrown value as the message, truncated to the limit. `status` is any negative number
+   * except −2, which is a warning. Default −1.
+   */
   setError<T extends TagName<Tags>>(
     thrown: unknown,
-    write: ErrorWrite<Tags, Names, T>,
+    write: TagWrite<Tags, T> & Readonly<{ status?: StatusInput<Names> }>,
     call?: CallOptions,
   ): Writing<Tags, T>;
 

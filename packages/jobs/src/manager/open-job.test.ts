@@ -3,7 +3,7 @@ import { type Logger, silentLogger } from '@syncline/kernel';
 import { afterEach, expect, test, vi } from 'vitest';
 import { OpenStores } from '../conformance/open-stores.js';
 import { createJobManager } from './create-job-manager.js';
-import type { TagSchemas } from './tag-schemas.js';
+import type { TagSchemas } from './job-manager.js';
 
 const stores = new OpenStores();
 afterEach(() => stores.close());

@@ -20,25 +20,20 @@ import type { JobInfo, JobPatch, LeaseRequest, TaskLease } from '../job.js';
 import { JobStatus } from '../job.js';
 import type { CallOptions, JobCallOptions, SetStateResult, StateWrite } from '../job-store.js';
 import { timedWrite } from '../metrics-list.js';
-import type { GlobalWrite, TagWrite } from './job-manager.js';
+import type { GlobalWrite, MessageWrite, TagSchemas, TagWrite } from './job-manager.js';
 import { OpenReader, type ReaderDeps } from './open-reader.js';
 import { errorMessage, warningMessage } from './status-message.js';
 import { OpenCall, type StoreCall } from './store-calls.js';
-import type { TagSchemas } from './tag-schemas.js';
 
 const EVENT_ID_BYTES = 16;
 
-/** A claimed task, and whether its lease is renewed automatically. */
-export type OpenedTask = Readonly<{ claim: Claim; isAutomatic: boolean }>;
+// Writes whose types are not checked yet: JavaScript callers may pass anything.
+type HelperInput = MessageWrite<TagSchemas, string>;
+type ErrorInput = TagWrite<TagSchemas, string> & Readonly<{ status?: number | string }>;
+type WriteInput = HelperInput &
+  Readonly<{ status: number | string; ifVersion?: number | undefined }>;
 
-/** A write whose types are not checked yet: JavaScript callers may pass anything. */
-type WriteInput = TagWrite<TagSchemas, string> &
-  Readonly<{ status: number | string; message?: string; ifVersion?: number | undefined }>;
-
-type HelperInput = Omit<WriteInput, 'status' | 'ifVersion'>;
-type ErrorInput = Omit<HelperInput, 'message'> & Readonly<{ status?: number | string }>;
-
-export type Claim = Omit<LeaseRequest, 'action'>;
+type Claim = Omit<LeaseRequest, 'action'>;
 
 /** The lease is renewed every third of its TTL, so that two renewals may fail before it is lost. */
 const RENEWALS_PER_TTL = 3;
@@ -67,12 +62,12 @@ export class OpenManager extends OpenReader {
   readonly #quota = new WriteQuota(silentMetrics);
   #closed: Promise<void> | undefined;
 
-  constructor(deps: ReaderDeps, job: JobInfo, { claim, isAutomatic }: OpenedTask) {
+  constructor(deps: ReaderDeps, job: JobInfo, claim: Claim, isRenewedAutomatically: boolean) {
     super(deps, job, `the manager of task ${claim.taskId} of job "${job.jobId}"`);
     this.taskId = claim.taskId;
     this.#claim = claim;
     this.#renewEveryMs = claim.ttlMs / RENEWALS_PER_TTL;
-    if (isAutomatic) this.#planRenewal(this.#renewEveryMs);
+    if (isRenewedAutomatically) this.#planRenewal(this.#renewEveryMs);
   }
 
   setState(write: WriteInput, call: CallOptions = {}): Promise<SetStateResult> {
@@ -109,7 +104,7 @@ export class OpenManager extends OpenReader {
 
   async heartbeat(call: CallOptions = {}): Promise<TaskLease> {
     this.check();
-    return this.#renew(call, this.deps.timeoutMs);
+    return this.#renew({ signal: call.signal });
   }
 
   updateJob(patch: JobPatch, call: CallOptions = {}): Promise<GlobalWrite> {
@@ -176,7 +171,7 @@ export class OpenManager extends OpenReader {
   ): Promise<GlobalWrite> {
     this.check();
     if (this.taskId !== 0) return { applied: false, reason: 'not-task-0' };
-    await this.#renew({ signal }, this.deps.timeoutMs);
+    await this.#renew({ signal });
     const { jobId, incarnation } = this.info;
     const revision = await this.call(name, { isWrite: true, signal }, (options) =>
       send(jobId, { ...options, incarnation }),
@@ -204,18 +199,20 @@ export class OpenManager extends OpenReader {
     this.#fencedBy ??= error;
   }
 
-  async #renew({ signal }: Pick<StoreCall, 'signal'>, timeoutMs: number): Promise<TaskLease> {
-    const { taskId, epoch } = this.#claim;
-    const name = `the renewal of the lease of task ${taskId}`;
-    const request: LeaseRequest = { ...this.#claim, action: 'renew' };
+  async #renew(options: Omit<StoreCall, 'what'>): Promise<TaskLease> {
     try {
-      return await this.call(name, { signal, timeoutMs }, (call) =>
-        this.deps.store.lease(request, call),
-      );
+      return await this.#lease('renew', options);
     } catch (thrown) {
-      if (hasCode(thrown, 'fenced')) this.#fence(thrown, { epoch });
+      if (hasCode(thrown, 'fenced')) this.#fence(thrown, { epoch: this.#claim.epoch });
       throw thrown;
     }
+  }
+
+  #lease(action: 'renew' | 'release', options: Omit<StoreCall, 'what'>): Promise<TaskLease> {
+    const what = action === 'renew' ? 'the renewal of the lease' : 'the release';
+    return this.call(`${what} of task ${this.taskId}`, options, (call) =>
+      this.deps.store.lease({ ...this.#claim, action }, call),
+    );
   }
 
   /** Cancels the timer and waits for a renewal in flight. */
@@ -233,18 +230,13 @@ export class OpenManager extends OpenReader {
 
   /** Never throws: the caller of `close` could do nothing about it. */
   async #release(): Promise<void> {
-    const { store, logger } = this.deps;
     if (this.#fencedBy || this.#isJobDeleted) return;
-    const { taskId, epoch } = this.#claim;
     const options = { isWrite: true, timeoutMs: RELEASE_TIMEOUT_MS, closing: undefined };
-    const request: LeaseRequest = { ...this.#claim, action: 'release' };
     try {
-      await this.call(`the release of task ${taskId}`, options, (call) =>
-        store.lease(request, call),
-      );
+      await this.#lease('release', options);
     } catch (thrown) {
-      const { code } = SynclineError.from(thrown);
-      logger.warn('🟡 the lease could not be released', { epoch, error: code });
+      const fields = { epoch: this.#claim.epoch, error: SynclineError.from(thrown).code };
+      this.deps.logger.warn('🟡 the lease could not be released', fields);
     }
   }
 
@@ -254,7 +246,7 @@ export class OpenManager extends OpenReader {
     const renew = async () => {
       const startMs = clock.monotonicMs();
       try {
-        await this.#renew({}, this.#renewEveryMs);
+        await this.#renew({ timeoutMs: this.#renewEveryMs });
         this.#isRenewalFailing = false;
       } catch (thrown) {
         this.#noteFailedRenewal(thrown);

@@ -12,8 +12,8 @@ import { jobsLimits } from '../limits.js';
 import type { JobsMetrics } from '../metrics-list.js';
 import { JobFold } from './job-fold.js';
 import type { SubscribeOptions } from './job-manager.js';
+import type { StateReader } from './state-reader.js';
 import { type CallDeps, OpenCall, type StoreCall } from './store-calls.js';
-import type { StateReader } from './tag-schemas.js';
 
 export interface ReaderDeps extends CallDeps {
   readonly store: JobStore;
@@ -186,21 +186,17 @@ async function* waitedEvents(
 function subscribeTo(
   { store, clock, metrics, states }: ReaderDeps,
   jobId: string,
-  { taskId, tag, signal, after, ...rest }: SubscribeOptions,
+  { taskId, tag, after, ...rest }: SubscribeOptions,
   onEnd: () => void,
 ): JobSubscription {
-  const stop = new AbortController();
+  const { signal } = rest;
   let cursor = after as Cursor | undefined; // the store checks it
-  if (signal?.aborted) stop.abort();
-  const source = store.subscribe(jobId, {
-    ...rest,
-    scope: { ...(taskId !== undefined && { taskId }), ...(tag !== undefined && { tag }) },
-    ...(cursor !== undefined && { after: cursor }),
-    signal: stop.signal,
-  });
+  let isEnded = false;
+  const scope = { taskId, tag } as Scope; // the store ignores what is undefined
+  const source = store.subscribe(jobId, { ...rest, scope, after: cursor });
   const end = (): void => {
+    isEnded = true;
     signal?.removeEventListener('abort', end);
-    stop.abort();
     onEnd();
   };
   signal?.addEventListener('abort', end);
@@ -230,7 +226,7 @@ function subscribeTo(
     try {
       for await (const stored of from) {
         const events = states.isPlain ? stored : await Promise.all(stored.map(read));
-        if (stop.signal.aborted) return;
+        if (isEnded) return;
         events.forEach(note);
         yield events;
       }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { schemaOf } from '../conformance/override-store.js';
 import { defaultState, type JsonObject, type State } from '../job.js';
-import { StateReader } from './tag-schemas.js';
+import { StateReader } from './state-reader.js';
 
 const stateWith = (payload: JsonObject, schemaVersion = 1): State => ({
   ...defaultState('job', 0, 'ingest'),

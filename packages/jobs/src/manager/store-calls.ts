@@ -25,7 +25,8 @@ export interface StoreCall {
   readonly closing?: AbortSignal | undefined;
   /** For the whole call: queueing, all attempts and the pauses between them. Default: that of the options. */
   readonly timeoutMs?: number;
-  readonly details?: Readonly<Record<string, unknown>>;
+  /** Of its errors: for a state write the event id, so that the caller can repeat it. */
+  readonly details?: { readonly eventId: string };
 }
 
 export interface CallDeps {
@@ -62,6 +63,8 @@ export class OpenCall implements Disposable {
   readonly #deadlineMs: number;
   readonly #cleanups: (() => void)[] = [];
   #reason: SynclineError | undefined;
+  /** Why nothing has been sent yet. */
+  #waitReason: string | undefined;
   #onEnd: ((reason: SynclineError) => void) | undefined;
 
   constructor(deps: CallDeps, call: StoreCall) {
@@ -78,22 +81,16 @@ export class OpenCall implements Disposable {
 
   /** Waits before anything is sent. If the call ends first, rejects with `not-applied`. `why` is for error messages. */
   async wait<T>(promise: Promise<T>, why: string): Promise<T> {
-    try {
-      const value = await new Promise<T>((resolve, reject) => {
-        this.#onEnd = reject;
-        if (this.#reason) reject(this.#reason);
-        promise.then(resolve, reject);
-      });
-      if (this.#deps.clock.monotonicMs() >= this.#deadlineMs) this.#end(this.#late());
-      if (this.#reason) throw this.#reason;
-      return value;
-    } catch (thrown) {
-      const isLate = thrown instanceof SynclineError && thrown === this.#reason;
-      if (!isLate || thrown.code !== 'timeout') throw thrown;
-      const { what, details = {} } = this.#call;
-      const message = `🔴 ${what} failed: it could not be sent within ${this.#timeoutMs} ms, because ${why}. It was not applied.`;
-      throw new SynclineError('timeout', message, { details, cause: thrown });
-    }
+    this.#waitReason = why;
+    const value = await new Promise<T>((resolve, reject) => {
+      this.#onEnd = reject;
+      if (this.#reason) reject(this.#reason);
+      promise.then(resolve, reject);
+    });
+    if (this.#deps.clock.monotonicMs() >= this.#deadlineMs) this.#end(this.#late());
+    if (this.#reason) throw this.#reason;
+    this.#waitReason = undefined;
+    return value;
   }
 
   async send<T>(send: (options: CallOptions) => Promise<T>): Promise<T> {
@@ -107,7 +104,7 @@ export class OpenCall implements Disposable {
       } catch (thrown) {
         if (!(thrown instanceof SynclineError)) throw thrown;
         isUnknown ||= thrown.outcome === 'unknown';
-        const last = isUnknown ? withOutcome(thrown, 'unknown') : thrown;
+        const last = isUnknown ? thrown.withOutcome('unknown') : thrown;
         const isOver = this.#reason !== undefined || !thrown.retryable;
         if (!isOver || thrown.code === 'timeout') this.#deps.noteOutage(thrown);
         if (isOver || !(await this.#pause(attempt))) throw this.#explain(last, attempt + 1);
@@ -129,7 +126,7 @@ export class OpenCall implements Disposable {
       const timer = clock.setTimer(attemptMs, () => end(this.#late()));
       const end = (reason: SynclineError) => {
         timer.cancel();
-        reject(this.#call.isWrite ? withOutcome(reason, 'unknown') : reason);
+        reject(this.#call.isWrite ? reason.withOutcome('unknown') : reason);
         stop.abort(reason);
       };
       this.#onEnd = end;
@@ -170,33 +167,33 @@ export class OpenCall implements Disposable {
   }
 
   #late(): SynclineError {
-    const message = `${this.#call.what} got no reply within ${this.#timeoutMs} ms`;
-    return new SynclineError('timeout', message);
+    const { what, details = {} } = this.#call;
+    const inTime = `within ${this.#timeoutMs} ms`;
+    if (this.#waitReason === undefined)
+      return new SynclineError('timeout', `${what} got no reply ${inTime}`);
+    const message = `🔴 ${what} failed: it could not be sent ${inTime}, because ${this.#waitReason}. It was not applied.`;
+    return new SynclineError('timeout', message, { details });
   }
 
   /** The error for the caller: which call failed, how often it was tried, and what to do next. */
   #explain(last: SynclineError, attempts: number): SynclineError {
     const { what, isWrite, details } = this.#call;
     if (!last.retryable && last.code !== 'aborted') return last; // the store's own error
-    const seen = this.#reason ? withOutcome(this.#reason, last.outcome, last) : last;
+    const { outcome } = last;
+    const seen = this.#reason?.with({ outcome, cause: last }) ?? last;
     if (!seen.retryable) return seen;
-    const { code, retryable, outcome } = seen;
+    const { code, retryable } = seen;
     const times = attempts === 1 ? 'once' : `${attempts} times`;
-    const next = isWrite ? adviceOf(outcome, details) : '';
+    const next = isWrite ? adviceOn(outcome, details !== undefined) : '';
     const message = `🔴 ${what} failed, tried ${times}: ${last.message.replace(/\.$/, '')}${next}`;
     const all = { ...seen.details, ...details };
     return new SynclineError(code, message, { retryable, outcome, details: all, cause: last });
   }
 }
 
-function adviceOf(outcome: Outcome, details: StoreCall['details'] = {}): string {
+function adviceOn(outcome: Outcome, hasEventId: boolean): string {
   if (outcome === 'not-applied') return '. It was not applied.';
-  return 'eventId' in details
+  return hasEventId
     ? '. It may have been applied: repeat it with the eventId in details, or read the state.'
     : '. It may have been applied.';
-}
-
-function withOutcome(error: SynclineError, outcome: Outcome, cause: unknown = error.cause) {
-  const isSame = error.outcome === outcome && error.cause === cause;
-  return isSame ? error : error.with({ outcome, cause });
 }

@@ -2,9 +2,8 @@ import { afterEach, describe, expect, expectTypeOf, test } from 'vitest';
 import { OpenStores } from '../conformance/open-stores.js';
 import { schemaOf } from '../conformance/override-store.js';
 import type { JsonObject, State } from '../job.js';
-import type { JobEvent, JobSubscription } from '../job-store.js';
+import type { JobEvent, JobSubscription, SetStateResult, Written } from '../job-store.js';
 import { createJobManager } from './create-job-manager.js';
-import type { Written, WrittenIf } from './job-manager.js';
 
 const stores = new OpenStores();
 afterEach(() => stores.close());
@@ -55,7 +54,7 @@ describe('types that follow from `tags` and `statuses`', () => {
     const plain = await job.setState({ tag: 'export', status: 'parsing' });
     expectTypeOf(plain).toExtend<Written<unknown>>();
     const conditional = await job.setState({ tag: 'export', status: 3, ifVersion: 0 });
-    expectTypeOf(conditional).toExtend<WrittenIf<unknown>>();
+    expectTypeOf(conditional).toExtend<SetStateResult<unknown>>();
     expectTypeOf(conditional).not.toExtend<Written<unknown>>();
     expect([plain.applied, conditional.applied]).toEqual([true, false]);
   });

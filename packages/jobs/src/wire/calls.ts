@@ -4,7 +4,13 @@ import * as wire from '@syncline/kernel/wire';
 import type { GrpcFailure } from '@syncline/protocol';
 import type { WriteFields } from '../checks/checked-write.js';
 import { limitExceeded } from '../checks/values.js';
-import type { EncodedPage, EncodedResult, JobProgress } from '../engine/checked-job-store.js';
+import type { MeantJob } from '../core/decisions.js';
+import type {
+  DeletedJob,
+  EncodedPage,
+  EncodedResult,
+  JobProgress,
+} from '../engine/checked-job-store.js';
 import type { JobList, JobPatch, JobQuery, JobSpec, Scope } from '../job.js';
 import type { CreatedJob, Overflow } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
@@ -19,9 +25,8 @@ export interface Call<Request, Response> {
   readonly response: wire.Message<Response>;
 }
 
-/** Concerns a whole job. An operator gives no task. Without `incarnation`, whichever job has the id now. */
-export type GlobalRequest = Readonly<{ jobId: string; taskId?: number; incarnation?: string }>;
-type DeleteRequest = GlobalRequest & Readonly<{ ifRevision?: number }>;
+/** Concerns a whole job. An operator gives no task. */
+export type GlobalRequest = MeantJob & Readonly<{ taskId?: number }>;
 type UpdateRequest = GlobalRequest &
   Required<JobPatch> &
   Readonly<{ setLabels: boolean; setExpectedTags: boolean }>;
@@ -47,6 +52,11 @@ export type NumberedAnswer = Readonly<{
 type AnswersMessage = Readonly<{ answers: readonly NumberedAnswer[]; end?: GrpcFailure }>;
 
 const scoped = { jobId: wire.text(1), scope: messages.scope(2) };
+const global = {
+  jobId: wire.text(1),
+  taskId: wire.optionalUint(2),
+  incarnation: wire.optionalText(3),
+};
 const failureMessage = wire.message<GrpcFailure>({
   code: wire.uint(1),
   details: wire.text(2),
@@ -101,11 +111,7 @@ export const jobCalls = {
   },
   markJobDeleted: {
     name: 'MarkJobDeleted',
-    request: wire.message<GlobalRequest>({
-      jobId: wire.text(1),
-      taskId: wire.optionalUint(2),
-      incarnation: wire.optionalText(3),
-    }),
+    request: wire.message<GlobalRequest>(global),
     response: wire.message({
       applied: wire.bool(1),
       revision: wire.uint(2),
@@ -114,10 +120,8 @@ export const jobCalls = {
   },
   deleteJob: {
     name: 'DeleteJob',
-    request: wire.message<DeleteRequest>({
-      jobId: wire.text(1),
-      taskId: wire.optionalUint(2),
-      incarnation: wire.optionalText(3),
+    request: wire.message<GlobalRequest & DeletedJob>({
+      ...global,
       ifRevision: wire.optionalUint(4),
     }),
     response: wire.message({ applied: wire.bool(1), revision: wire.uint(2) }),

@@ -70,9 +70,8 @@ export class FrameReader {
     switch (kind) {
       case 'snapshot':
       case 'change': {
-        const stored = messages.readStoredState(reader, this.#jobId);
-        const cursor = formatCursor(base, stored.revision, kind === 'snapshot');
-        return { kind, state: messages.withPayload(stored, reader), cursor };
+        const state = messages.readState(reader, this.#jobId);
+        return { kind, state, cursor: formatCursor(base, state.revision, kind === 'snapshot') };
       }
       case 'synced': {
         const synced = MARKERS.synced.read(reader);

@@ -49,57 +49,51 @@ function writeState(writer: wire.WireWriter, state: StoredState): void {
 }
 
 export function readStoredState(reader: wire.WireReader, jobId: string): StoredState {
-  let taskId = 0;
-  let tag = '';
-  let status = 0;
-  let messageText = '';
-  let timestampMs = 0;
-  let version = 0;
-  let revision = 0;
-  let eventId = '';
-  let payloadJson: string | undefined;
-  let schemaVersion = 0;
-  let progress: number | undefined;
-  for (let field = reader.field(); field !== 0; field = reader.field()) {
-    if (field === 1) taskId = reader.uint();
-    else if (field === 2) tag = reader.text();
-    else if (field === 3) status = reader.sint();
-    else if (field === 4) messageText = reader.text();
-    else if (field === 5) timestampMs = reader.uint();
-    else if (field === 6) version = reader.uint();
-    else if (field === 7) revision = reader.uint();
-    else if (field === 8) eventId = reader.text();
-    else if (field === 9) payloadJson = reader.text();
-    else if (field === 10) schemaVersion = reader.uint();
-    else if (field === 11) progress = reader.double();
-    else reader.skip();
-  }
-  return {
-    jobId,
-    taskId,
-    tag,
-    status,
-    statusClass: jobs.statusClass(status),
-    message: messageText,
-    ...(progress === undefined ? {} : { progress }),
-    timestampMs,
-    version,
-    revision,
-    eventId,
-    schemaVersion,
-    ...(payloadJson === undefined ? {} : { payloadJson }),
-  };
+  const state: jobs.Mutable<StoredState> = jobs.defaultState(jobId, 0, '');
+  const payloadJson = readFields(reader, state);
+  if (payloadJson !== undefined) state.payloadJson = payloadJson;
+  return state;
 }
 
-/** Parses the payload. Pass `reader` for bytes from another process: it reports malformed ones. */
-export function withPayload(stored: StoredState, reader?: wire.WireReader): jobs.State {
-  const { payloadJson, ...state } = stored;
-  if (payloadJson === undefined) return state;
-  const payload = parsePayload(payloadJson);
-  if (payload === undefined) {
-    if (reader) return reader.fail('a payload is not a JSON object');
-    throw new TypeError('a stored payload is not a JSON object');
+/** The same with the payload parsed, for user code. */
+export function readState(reader: wire.WireReader, jobId: string): jobs.State {
+  const state: jobs.Mutable<jobs.State> = jobs.defaultState(jobId, 0, '');
+  const payloadJson = readFields(reader, state);
+  if (payloadJson !== undefined)
+    state.payload = parsePayload(payloadJson) ?? reader.fail('a payload is not a JSON object');
+  return state;
+}
+
+/** Fills in everything but the payload, and returns that. */
+function readFields(
+  reader: wire.WireReader,
+  state: jobs.Mutable<Omit<StoredState, 'payloadJson'>>,
+): string | undefined {
+  let payloadJson: string | undefined;
+  state.schemaVersion = 0;
+  for (let field = reader.field(); field !== 0; field = reader.field()) {
+    if (field === 1) state.taskId = reader.uint();
+    else if (field === 2) state.tag = reader.text();
+    else if (field === 3) state.status = reader.sint();
+    else if (field === 4) state.message = reader.text();
+    else if (field === 5) state.timestampMs = reader.uint();
+    else if (field === 6) state.version = reader.uint();
+    else if (field === 7) state.revision = reader.uint();
+    else if (field === 8) state.eventId = reader.text();
+    else if (field === 9) payloadJson = reader.text();
+    else if (field === 10) state.schemaVersion = reader.uint();
+    else if (field === 11) state.progress = reader.double();
+    else reader.skip();
   }
+  state.statusClass = jobs.statusClass(state.status);
+  return payloadJson;
+}
+
+export function withPayload(stored: StoredState): jobs.State {
+  const { payloadJson, ...state } = stored;
+  if (payloadJson === undefined) return stored;
+  const payload = parsePayload(payloadJson);
+  if (payload === undefined) throw new TypeError('a stored payload is not a JSON object');
   return { ...state, payload };
 }
 

@@ -88,3 +88,26 @@ export function kindOf(value: unknown): string {
   const name = Object.prototype.toString.call(value).slice('[object '.length, -1);
   return name === 'Object' ? 'an instance of a class' : `a ${name}`;
 }
+
+/** The members of every object sorted by name, without undefined ones; the same value if that changes nothing. */
+export function withSortedMembers(value: unknown): unknown {
+  if (isSorted(value)) return value;
+  if (Array.isArray(value)) return value.map(withSortedMembers);
+  const object = value as Readonly<Record<string, unknown>>;
+  const names = Object.keys(object).filter((name) => object[name] !== undefined);
+  return Object.fromEntries(names.sort().map((name) => [name, withSortedMembers(object[name])]));
+}
+
+/** Most values are sorted, so the check allocates nothing. */
+function isSorted(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return true;
+  if (Array.isArray(value)) return value.every(isSorted);
+  let before: string | undefined;
+  for (const name of Object.keys(value)) {
+    const member: unknown = Reflect.get(value, name);
+    if (member === undefined || (before !== undefined && name < before)) return false;
+    if (!isSorted(member)) return false;
+    before = name;
+  }
+  return true;
+}

@@ -3,7 +3,7 @@
 // Object members are sorted, so equal values give equal bytes whatever order they were built in. Values that
 // `JSON.stringify` would silently change are rejected: NaN (null), a Date (a string), a Map ({}). Undefined members are
 // omitted, as usual; -0 is kept, because JSON can represent it.
-import { findJsonProblem } from '@syncline/kernel/checks';
+import { findJsonProblem, withSortedMembers } from '@syncline/kernel/checks';
 import { streamsLimits } from '../limits.js';
 import { type Codec, checkLength } from './codec.js';
 import { badRecord, corrupt } from './state-error.js';
@@ -27,7 +27,7 @@ export function jsonCodec<V>(): Codec<V> {
     },
     normalise(value) {
       checkJson(value);
-      return sorted(value) as V;
+      return withSortedMembers(value) as V;
     },
   };
 }
@@ -57,27 +57,4 @@ function textOf(value: unknown): string {
     if (member !== undefined) members.push(`${JSON.stringify(name)}:${textOf(member)}`);
   }
   return `{${members.join(',')}}`;
-}
-
-/** The checked value with its members in the order of `textOf`; the same object if they already are. */
-function sorted(value: unknown): unknown {
-  if (isSorted(value)) return value;
-  if (Array.isArray(value)) return value.map(sorted);
-  const object = value as Readonly<Record<string, unknown>>;
-  const names = Object.keys(object).filter((name) => object[name] !== undefined);
-  return Object.fromEntries(names.sort().map((name) => [name, sorted(object[name])]));
-}
-
-/** Most values are sorted, so the check allocates nothing. */
-function isSorted(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return true;
-  if (Array.isArray(value)) return value.every(isSorted);
-  let before: string | undefined;
-  for (const name of Object.keys(value)) {
-    const member: unknown = Reflect.get(value, name);
-    if (member === undefined || (before !== undefined && name < before)) return false;
-    if (!isSorted(member)) return false;
-    before = name;
-  }
-  return true;
 }

@@ -1,5 +1,5 @@
 // The process of a reader: follows one job over its link, from where the reader's previous process stopped.
-import type { createJobReader, JobReader, JobStore, SubscribeOptions } from '@syncline/jobs';
+import type { createJobReader, JobReader, JobStore } from '@syncline/jobs';
 import { SynclineError } from '@syncline/kernel';
 import type { SeededRandom, SimPorts } from '@syncline/kernel/testing';
 import type { JobFollower } from './job-follower.js';
@@ -22,8 +22,7 @@ export async function runReader(deps: ReaderProcessDeps): Promise<void> {
   const reader = await openReader(deps);
   if (!reader) return;
   const subscribe: Parameters<JobFollower['run']>[0]['subscribe'] = ({ scope, ...options }) => {
-    const wanted: SubscribeOptions = { ...options, ...scope };
-    return reader.subscribe(wanted as SubscribeOptions & { tag?: undefined });
+    return reader.subscribe({ ...options, ...scope });
   };
   await follower.run({ clock, random, subscribe, isLoading }, isOver);
 }

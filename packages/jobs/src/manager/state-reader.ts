@@ -1,10 +1,7 @@
-// The tags declared to a manager or reader, and the types derived from them: the tag names, and the input and output
-// type of each payload.
-import type { StandardSchemaV1 } from '@standard-schema/spec';
+// Reads states with the declared tags and status names: a payload becomes the output of its schema.
 import type { JsonObject, SchemaIssue, State } from '../job.js';
+import type { StatusNames, TagSchema, TagSchemas } from './job-manager.js';
 import { thrownText } from './status-message.js';
-
-export type StatusNames = Readonly<Record<string, number>>;
 
 type Reading =
   | { readonly payload: JsonObject }
@@ -67,46 +64,3 @@ async function readPayload(
 function unreadable(rawPayload: JsonObject, message: string): Reading {
   return { payloadIssues: [{ message }], rawPayload };
 }
-
-/** Converts a payload from an older schema version to the current one. It may modify or keep its argument. */
-export type Migrate = (
-  payload: JsonObject,
-  fromVersion: number,
-) => JsonObject | Promise<JsonObject>;
-
-export type TagSchema = Readonly<{
-  /** Checks payloads before they are sent, and again when they are read. Default: any JSON object. */
-  schema?: StandardSchemaV1;
-  /** Stored with each state. `migrate` converts older payloads to this version. Default 1. */
-  schemaVersion?: number;
-  /** Whether every task will write this tag. Tasks that have not yet count as not started. Default true. */
-  expected?: boolean;
-  migrate?: Migrate;
-}>;
-
-export type TagSchemas = Readonly<Record<string, TagSchema>>;
-
-/** The declared tags; any string if there are none. */
-export type TagName<Tags extends TagSchemas> = Extract<keyof Tags, string>;
-
-type WithSchema<S extends StandardSchemaV1> = Readonly<{ schema: S }>;
-
-/** The type that is written: the input of the schema. */
-export type PayloadInput<Tags extends TagSchemas, T extends TagName<Tags>> =
-  Tags[T] extends WithSchema<infer S> ? StandardSchemaV1.InferInput<S> : JsonObject;
-
-/** The type that is read: the output of the schema. */
-export type PayloadOutput<Tags extends TagSchemas, T extends TagName<Tags>> =
-  Tags[T] extends WithSchema<infer S> ? StandardSchemaV1.InferOutput<S> : JsonObject;
-
-type TaggedState<T extends string, P> = Omit<State<P>, 'tag'> & Readonly<{ tag: T }>;
-
-/** A state of the given tag; for several tags, a union that `state.tag` narrows. */
-export type StateOf<Tags extends TagSchemas, T extends TagName<Tags>> =
-  T extends TagName<Tags> ? TaggedState<T, PayloadOutput<Tags, T>> : never;
-
-/**
- * A state of any tag. At runtime it may also have a tag that was not declared here but written by others, or `''` for
- * the cell of a task without tags. Such a state has no `payload`; if one was written, it is in `rawPayload`.
- */
-export type AnyState<Tags extends TagSchemas> = StateOf<Tags, TagName<Tags>>;

@@ -16,7 +16,7 @@ export function countSockets(
   mayClose?: (socket: Socket) => boolean,
 ): ReadonlySet<Socket> {
   const sockets = new Set<Socket>();
-  /** By the address of the client, which a TLS socket shares with the socket below it. */
+  /** By the addresses of both ends, which a TLS socket shares with the socket below it. */
   const secured = new Map<string, Socket>();
   const isSecure = server instanceof TlsServer;
   const forget = (socket: Socket) => {
@@ -24,7 +24,7 @@ export function countSockets(
   };
   const closeOldest = () => {
     for (const socket of sockets) {
-      if (!mayClose?.(secured.get(peerOf(socket)) ?? socket)) continue;
+      if (!mayClose?.(secured.get(endsOf(socket)) ?? socket)) continue;
       count.evicted();
       socket.destroy();
       return forget(socket); // its event comes later
@@ -43,10 +43,10 @@ export function countSockets(
   if (isSecure) {
     server.on('secureConnection', (socket: TLSSocket) => {
       count.accepted();
-      const peer = peerOf(socket);
-      secured.set(peer, socket);
+      const ends = endsOf(socket);
+      secured.set(ends, socket);
       socket.once('close', () => {
-        if (secured.get(peer) === socket) secured.delete(peer);
+        if (secured.get(ends) === socket) secured.delete(ends);
       });
     });
     server.on('tlsClientError', (error: Error, { authorizationError }: TLSSocket) => {
@@ -60,4 +60,8 @@ export function countSockets(
 /** In the format of `getPeer` of grpc-js. */
 export function peerOf({ remoteAddress, remotePort }: RemoteEnd): string {
   return `${remoteAddress}:${remotePort}`;
+}
+
+function endsOf(socket: Socket): string {
+  return `${socket.localAddress} ${peerOf(socket)}`;
 }

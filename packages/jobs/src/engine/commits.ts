@@ -256,6 +256,7 @@ class CommitLane {
   #readersCount = 0;
   /** A commit, or a read that the next commit waits for. */
   #inFlight: Promise<void> | undefined;
+  #isReading = false;
   #planned: Promise<void> | undefined;
 
   constructor(clock: Pick<Clock, 'defer'>, commit: CommitCalls, onIdle: () => void) {
@@ -275,15 +276,22 @@ class CommitLane {
     while (this.#inFlight) await this.#inFlight;
     this.#readersCount -= 1;
     const result = read();
-    if (result instanceof Promise) {
-      const settled = async () => void (await Promise.allSettled([result]));
-      this.#occupy(settled());
-    }
+    if (result instanceof Promise) this.#occupy(this.#reading(result));
     return result;
   }
 
+  /** Calls come before the next reader: reads that fail and are repeated must not hold them up for ever. */
+  async #reading(read: Promise<unknown>): Promise<void> {
+    this.#isReading = true;
+    await Promise.allSettled([read]);
+    this.#isReading = false;
+    if (this.#waiting.length > 0) await this.#commit(this.#take());
+  }
+
+  /** Resolves when all calls were committed. Reads may continue. */
   async idle(): Promise<void> {
-    while (this.#inFlight || this.#planned) await (this.#inFlight ?? this.#planned);
+    const isBusy = () => this.#waiting.length > 0 || (this.#inFlight && !this.#isReading);
+    while (this.#planned || isBusy()) await (this.#inFlight ?? this.#planned);
   }
 
   #take(): readonly PendingCall[] {
@@ -305,7 +313,8 @@ class CommitLane {
     this.#planned = new Promise((resolve) => {
       this.#clock.defer(() => {
         this.#planned = undefined;
-        if (!this.#inFlight) this.#occupy(this.#commit(this.#take()));
+        const isDue = !this.#inFlight && this.#waiting.length > 0;
+        if (isDue) this.#occupy(this.#commit(this.#take()));
         resolve();
       });
     });

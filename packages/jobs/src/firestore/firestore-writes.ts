@@ -169,6 +169,7 @@ export class FirestoreWrites implements StoreWrites {
     try {
       return await this.#queue.run(`${jobId}/${taskId}/${tag}`, inTurn, signal);
     } finally {
+      if (tags.known.size + tags.waiting.size === 0) this.#tags.delete(incarnation);
       this.#quota.add(-1, bytes);
     }
   }

@@ -183,13 +183,15 @@ export class JobWatch implements JobFeedSource {
     let polledAtMs = clock.monotonicMs();
     let reachedAtMs = polledAtMs;
     let searchedAtMs = polledAtMs;
+    let wasShown = false;
     for (;;) {
       await clock.sleep(Math.min(pollMs, TICK_MS), signal);
       const nowMs = clock.monotonicMs();
       if (this.isInUse) this.usedAtMs = nowMs;
       if (nowMs - this.usedAtMs >= listenIdleMs) return void this.stop();
       const isReached = isShown() && (this.#picture?.commit ?? 0) >= commit;
-      if (isReached) reachedAtMs = nowMs;
+      if (isReached || isShown() !== wasShown) reachedAtMs = nowMs;
+      wasShown = isShown();
       // The first snapshot is delivered as a whole, however large the job is.
       const timeoutMs = isShown() ? reachTimeoutMs : startTimeoutMs;
       if (nowMs - reachedAtMs >= timeoutMs) {
@@ -202,6 +204,7 @@ export class JobWatch implements JobFeedSource {
       if (nowMs - polledAtMs >= pollMs) {
         polledAtMs = nowMs;
         commit = await this.#newest(signal);
+        reachedAtMs = clock.monotonicMs();
       }
       const picture = this.#picture;
       if (!picture || nowMs - searchedAtMs < picture.shortestTtlMs / 2) continue;

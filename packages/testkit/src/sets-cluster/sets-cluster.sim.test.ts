@@ -26,7 +26,7 @@ const FIRST_SEEDS: Readonly<Partial<Record<PlantedClusterBug, number>>> = {
   'sets-no-pull': 21,
   'sets-repair-without-end': 31,
   'sets-half-a-repair': 21,
-  'sets-serves-half-a-repair': 46,
+  'sets-serves-half-a-repair': 663,
   'sets-checkpoint-in-repair': 289,
   'sets-gate-ignored': 21,
 };

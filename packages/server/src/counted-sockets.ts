@@ -7,8 +7,8 @@ import type { ConnectionCount } from './connection-count.js';
 type RemoteEnd = Pick<Socket, 'remoteAddress' | 'remotePort'>;
 
 /**
- * Returns the open sockets. At the limit a new one takes the place of the oldest that `mayClose`, if that is given;
- * otherwise it is closed immediately and never added.
+ * Returns the open sockets. At the limit, a new one replaces the oldest one for which `mayClose` returns true; if there
+ * is none, the new one is closed immediately and never added.
  */
 export function countSockets(
   server: Server,
@@ -27,14 +27,14 @@ export function countSockets(
       if (!mayClose?.(secured.get(endsOf(socket)) ?? socket)) continue;
       count.evicted();
       socket.destroy();
-      return forget(socket); // its event comes later
+      return forget(socket); // its `close` event comes later
     }
   };
   // Node closes those above this limit before any handshake.
   server.maxConnections = count.connectionsMax + (mayClose ? 1 : 0);
   server.on('drop', () => count.refused());
   server.prependListener('connection', (socket: Socket) => {
-    if (sockets.size >= count.connectionsMax) closeOldest();
+    if (mayClose && sockets.size >= count.connectionsMax) closeOldest();
     if (!count.opened()) return void socket.destroy();
     if (!isSecure) count.accepted();
     sockets.add(socket);

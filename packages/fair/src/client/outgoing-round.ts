@@ -81,13 +81,14 @@ export class OutgoingRound {
   }
 
   /**
-   * For a view in another epoch, where the round is not resent: a cell's value with the round once. Whether the
-   * service's latest value includes it is unknown, so of that and our own the larger counts.
+   * A cell's value for a view in another epoch, where the round is not resent: it counts once. Whether the service's
+   * latest value includes it is unknown, so the larger of that value and our own is used.
    */
   probabilityOnce(structure: SharedStructure, cell: number, nowMs: number): number {
     const { inFlight, unsent, ownProbabilities } = structure.pending;
-    const isTwice = inFlight.has(cell) && !Number.isNaN(structure.pending.serverTimeMsOf(cell));
-    if (isTwice) {
+    const mayCountTwice =
+      inFlight.has(cell) && !Number.isNaN(structure.pending.serverTimeMsOf(cell));
+    if (mayCountTwice) {
       structure.overwrite(cell, ownProbabilities[cell] ?? 0, this.#takenAtMs);
       const own = structure.probabilityAt(cell, nowMs);
       const served = revert(structure, cell, nowMs) ?? 0;

@@ -4,7 +4,7 @@
 // The service's latest value is kept as well, because a round may arrive in several messages, with the
 // acknowledgement in the last. A value in an earlier one already includes what is in flight, which we cannot
 // know yet, so in-flight folds are applied to it; the acknowledgement removes them again. If the stream is lost
-// before it, nobody knows whether the value included them, so our own value from before is kept as well.
+// before that, it is unknown whether the value included them, so our own earlier value is kept as well.
 //
 // F9  At most two folds per cell, so at most 2 · levels · columns pending cells in two structures.
 import { assert } from '@syncline/kernel';

@@ -380,9 +380,9 @@ class DirectSocket {
 /**
  * Lets an accepted socket read into a buffer that is shared with others, and write with a plain system call. Node
  * allocates 64 KiB for each read and passes it through a stream, which costs a quarter of the time of a small request;
- * writing through a stream adds to that. `net.Socket` has the option `onread` for the caller's own buffer, but `net.Server` does not pass it
- * on. So the handle of the accepted socket is moved to a new one with that option. The option `handle` and the fields
- * above are undocumented; where they are missing, the socket is used as it is.
+ * writing through a stream adds to that. `net.Socket` has the option `onread` for the caller's own buffer, but
+ * `net.Server` does not pass it on. So the handle of the accepted socket is moved to a new one with that option. The
+ * option `handle` and the fields above are undocumented; where they are missing, the socket is used as it is.
  */
 export function bypassStream(
   accepted: Socket,

@@ -26,10 +26,8 @@ function createReader() {
 
 test('chunks that arrived before the reader are delivered first, later ones immediately', () => {
   let takenBytes = 0;
-  const arrivals = new Arrivals({
-    taken: (chunk) => {
-      takenBytes += chunk.length;
-    },
+  const arrivals = new Arrivals((chunk) => {
+    takenBytes += chunk.length;
   });
   const { reader, journal } = createReader();
   arrivals.offer(bytes('one'));
@@ -41,7 +39,7 @@ test('chunks that arrived before the reader are delivered first, later ones imme
 });
 
 test('while the reader is busy chunks are held, and the end comes after them', async () => {
-  const arrivals = new Arrivals({ taken: () => undefined });
+  const arrivals = new Arrivals(() => undefined);
   const { reader, journal, answer } = createReader();
   arrivals.handTo(reader);
   for (const text of ['one?', 'two?', 'three']) arrivals.offer(bytes(text));
@@ -54,7 +52,7 @@ test('while the reader is busy chunks are held, and the end comes after them', a
 });
 
 test('a reader that is still busy with the last chunk is notified of the end immediately, and only once', async () => {
-  const arrivals = new Arrivals({ taken: () => undefined });
+  const arrivals = new Arrivals(() => undefined);
   const { reader, journal, answer } = createReader();
   arrivals.handTo(reader);
   arrivals.offer(bytes('one?'));
@@ -65,7 +63,7 @@ test('a reader that is still busy with the last chunk is notified of the end imm
 });
 
 test('a reader is notified immediately, and only once, that the connection is gone', async () => {
-  const arrivals = new Arrivals({ taken: () => undefined });
+  const arrivals = new Arrivals(() => undefined);
   const { reader, journal, answer } = createReader();
   arrivals.handTo(reader);
   arrivals.offer(bytes('one?'));
@@ -77,7 +75,7 @@ test('a reader is notified immediately, and only once, that the connection is go
 });
 
 test('a pulling reader gets the held chunks, and then the error', async () => {
-  const arrivals = new Arrivals({ taken: () => undefined });
+  const arrivals = new Arrivals(() => undefined);
   const pulled = arrivals.pull();
   arrivals.offer(bytes('one'));
   arrivals.fail(new SynclineError('closed', 'gone'));

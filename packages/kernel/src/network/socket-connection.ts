@@ -1,12 +1,9 @@
 // A Connection over a Node socket: plain TCP, or a TLS stream above it.
 //
-// Reading runs a little ahead of the reader (`readAheadBytes`), and not further: it costs bounded
-// memory, and a connection that is not being read still notices that its peer is gone. After each `readAheadBytes` it
-// lets the others read for one turn of the event loop: libuv would read 2 MiB from one socket before the next.
-// Accepted TCP sockets read into one buffer, and their first write in a turn bypasses the stream (see `bypassStream`);
-// what the reader does not take immediately is copied. The first write in a turn of the event loop is sent immediately:
-// it is usually the only one, and delaying it would cost more than it saves. Later ones are sent together, which saves
-// a system call for each.
+// Reading runs a little ahead of the reader (`readAheadBytes`), and not further: it costs bounded memory, and a
+// connection that is not being read still notices that its peer is gone. After each `readAheadBytes` it lets the others
+// read for one turn of the event loop: libuv would read 2 MiB from one socket before the next. The first write in a
+// turn is sent immediately: it is usually the only one. Later ones are sent together.
 //
 // K63  Not pulling stops the peer; at most about `readAheadBytes` are held for the reader.
 // K64  `closed` settles once, after every byte in order, and nothing here throws unhandled.
@@ -15,10 +12,14 @@ import { type Server, Socket } from 'node:net';
 import { assert } from '../assert.js';
 import { BoundedQueue } from '../bounded-queue.js';
 import { SynclineError } from '../error.js';
+import { kernelLimits } from '../limits.js';
 import { formatAddress, plainHost } from './address.js';
 import { DrainWaiters } from './drain-waiters.js';
 import type { Address, ChunkReader, CloseReason, Connection } from './network.js';
 import { connectionError } from './network-error.js';
+import type { TcpSettings } from './tcp-settings.js';
+
+const NO_BYTES = new Uint8Array(0);
 
 export interface SocketConnectionDeps {
   /** What is read and written. */
@@ -28,12 +29,6 @@ export interface SocketConnectionDeps {
   readonly peerUris: readonly string[];
   /** How the bytes of `socket` arrive and leave, if not through its stream. */
   readonly direct?: DirectSocket | undefined;
-}
-
-export interface SocketConnectionOptions {
-  readonly highWaterBytes: number;
-  readonly readAheadBytes: number;
-  readonly readAheadChunksMax: number;
 }
 
 export class SocketConnection implements Connection {
@@ -48,18 +43,18 @@ export class SocketConnection implements Connection {
   readonly #socket: Socket;
   readonly #transport: Socket;
   readonly #direct: DirectSocket | undefined;
-  readonly #options: SocketConnectionOptions;
+  readonly #settings: TcpSettings;
   readonly #drainWaiters = new DrainWaiters();
   /** Bounded by pausing the socket. */
-  readonly #arrivals = new Arrivals({ taken: () => this.#readOn() });
+  readonly #arrivals = new Arrivals(() => this.#readOn());
   #failure: SynclineError | undefined;
   #isCorked = false;
   #bytesUntilYield: number;
   #isYielding = false;
-  /** Node reports a write at the end of the turn, or later. */
+  /** Through the stream. Node reports a write at the end of the turn, or later. */
   #writesInFlight = 0;
 
-  constructor(deps: SocketConnectionDeps, options: SocketConnectionOptions) {
+  constructor(deps: SocketConnectionDeps, settings: TcpSettings) {
     const { socket } = deps;
     this.local = { host: plainHost(socket.localAddress ?? ''), port: socket.localPort ?? 0 };
     this.remote = { host: plainHost(socket.remoteAddress ?? ''), port: socket.remotePort ?? 0 };
@@ -67,13 +62,13 @@ export class SocketConnection implements Connection {
     this.#socket = socket;
     this.#transport = deps.transport;
     this.#direct = deps.direct;
-    this.#options = options;
-    this.#bytesUntilYield = options.readAheadBytes;
+    this.#settings = settings;
+    this.#bytesUntilYield = settings.readAheadBytes;
     deps.transport.on('error', (error) => this.#fail(error));
     socket.on('error', (error) => this.#fail(error));
-    if (deps.direct === undefined)
-      socket.on('data', (chunk: Uint8Array) => this.#arrive(chunk, false));
-    else deps.direct.start((chunk) => this.#arrive(chunk, true));
+    if (deps.direct) deps.direct.onChunk = (chunk) => this.#arrive(chunk, true);
+    else socket.on('data', (chunk: Uint8Array) => this.#arrive(chunk, false));
+    socket.resume();
     socket.on('end', () => this.#arrivals.close());
     this.closed = new Promise((resolve) => {
       socket.on('close', () => resolve(this.#finish()));
@@ -90,17 +85,17 @@ export class SocketConnection implements Connection {
 
   write(chunk: Uint8Array): boolean {
     if (this.#isGone() || this.#socket.writableEnded) return false;
-    let rest = chunk;
-    if (this.#writesInFlight === 0) {
-      rest = this.#direct?.write(chunk) ?? chunk;
-    } else if (!this.#isCorked) {
+    const direct = this.#direct;
+    const isFirst = this.#writesInFlight === 0;
+    const rest = isFirst && direct ? direct.write(chunk) : chunk;
+    if (rest.length === 0) return true;
+    if ((!isFirst || direct) && !this.#isCorked) {
       this.#isCorked = true;
       this.#socket.cork();
       process.nextTick(this.#uncork);
     }
     this.#writesInFlight += 1;
-    if (rest.length > 0) this.#socket.write(rest, this.#sent);
-    else process.nextTick(this.#sent);
+    this.#socket.write(rest, this.#sent);
     return this.#isDrained();
   }
 
@@ -124,8 +119,7 @@ export class SocketConnection implements Connection {
     // Everything was passed to the system, and a reset would make it drop what a slow peer has not read yet. Also,
     // while the last packet is in flight libuv refuses to reset a socket, and does not close it either.
     const { writableEnded, writableLength } = this.#socket;
-    const isHandedOver = writableEnded && writableLength === 0;
-    if (!isHandedOver) resetWhenDestroyed(this.#transport);
+    if (!writableEnded || writableLength > 0) resetWhenDestroyed(this.#transport);
     this.#socket.destroy();
   }
 
@@ -147,7 +141,7 @@ export class SocketConnection implements Connection {
   }
 
   #yield(): void {
-    this.#bytesUntilYield = this.#options.readAheadBytes;
+    this.#bytesUntilYield = this.#settings.readAheadBytes;
     if (this.#isYielding) return;
     this.#isYielding = true;
     setImmediate(() => {
@@ -157,7 +151,7 @@ export class SocketConnection implements Connection {
   }
 
   #hasReadAhead(): boolean {
-    const { readAheadBytes, readAheadChunksMax } = this.#options;
+    const { readAheadBytes, readAheadChunksMax } = this.#settings;
     return this.#arrivals.bytes >= readAheadBytes || this.#arrivals.length >= readAheadChunksMax;
   }
 
@@ -166,7 +160,7 @@ export class SocketConnection implements Connection {
   }
 
   #isDrained(): boolean {
-    return !this.#isGone() && this.unsentBytes <= this.#options.highWaterBytes;
+    return !this.#isGone() && this.unsentBytes <= this.#settings.highWaterBytes;
   }
 
   readonly #uncork = (): void => {
@@ -198,18 +192,13 @@ export class SocketConnection implements Connection {
   }
 }
 
-export interface ArrivalsDeps {
-  /** Called for each chunk that the reader has taken: there is room for that many bytes again. */
-  taken(chunk: Uint8Array): void;
-}
-
 /**
  * Chunks that have arrived for the one reader of a connection, which pulls them or receives them by plain calls.
  * Calls save two promises and an iterator per chunk, most of the cost of a small request; chunks are queued only
  * while that reader asks to wait. The simulated network uses it as well.
  */
 export class Arrivals {
-  readonly #deps: ArrivalsDeps;
+  readonly #onTaken: (chunk: Uint8Array) => void;
   /** Bounded by its producer, since what has arrived can no longer be refused. */
   readonly #queue = new BoundedQueue<Uint8Array>({
     itemsMax: Number.POSITIVE_INFINITY,
@@ -220,8 +209,9 @@ export class Arrivals {
   #isWaiting = false;
   #isOver = false;
 
-  constructor(deps: ArrivalsDeps) {
-    this.#deps = deps;
+  /** `onTaken` is called for each chunk that the reader has taken: there is room for that many bytes again. */
+  constructor(onTaken: (chunk: Uint8Array) => void) {
+    this.#onTaken = onTaken;
   }
 
   /** Chunks that wait for the reader. */
@@ -280,7 +270,7 @@ export class Arrivals {
 
   async *#chunks(): AsyncGenerator<Uint8Array> {
     for (let next = await this.#queue.take(); next; next = await this.#queue.take()) {
-      this.#deps.taken(next.item);
+      this.#onTaken(next.item);
       yield next.item;
     }
   }
@@ -301,7 +291,7 @@ export class Arrivals {
   }
 
   #hand(reader: ChunkReader, chunk: Uint8Array): void {
-    this.#deps.taken(chunk);
+    this.#onTaken(chunk);
     const room = reader.take(chunk);
     if (room === undefined) return;
     this.#isWaiting = true;
@@ -333,67 +323,78 @@ interface AcceptedSocket {
 
 /** A TCP socket without the cost of its stream. */
 class DirectSocket {
-  readonly #socket: Socket;
+  readonly socket: Socket;
+  readonly #shared: DirectSockets;
   /** Closed when the socket has no handle any more. */
   readonly #fd: number;
-  #arrive: ((chunk: Uint8Array) => void) | undefined;
+  /** A chunk is only valid during the call. */
+  onChunk: ((chunk: Uint8Array) => void) | undefined;
+  #lastWriteTurn = 0;
 
-  constructor(accepted: AcceptedSocket, server: Server, buffer: Uint8Array) {
+  constructor(accepted: AcceptedSocket, server: Server, shared: DirectSockets) {
+    const { buffer } = shared;
+    let chunk = buffer; // requests often have the same size, and creating a view takes as long as a short one
     const callback = (bytesCount: number): boolean => {
-      this.#arrive?.(buffer.subarray(0, bytesCount));
+      if (bytesCount !== chunk.length) chunk = buffer.subarray(0, bytesCount);
+      this.onChunk?.(chunk);
       return true;
     };
     const onread = { buffer, callback };
     const options = { handle: accepted._handle, allowHalfOpen: true, pauseOnCreate: true, onread };
-    this.#socket = new Socket(options);
+    this.socket = new Socket(options);
+    this.#shared = shared;
     this.#fd = accepted._handle?.fd ?? -1;
     accepted._handle = null;
     // The server counts its connections by it.
-    (this.#socket as AcceptedSocket)._server = server;
+    (this.socket as AcceptedSocket)._server = server;
     accepted._server = null;
   }
 
-  get socket(): Socket {
-    return this.#socket;
-  }
-
-  /** A chunk is only valid during the call of `arrive`. */
-  start(arrive: (chunk: Uint8Array) => void): void {
-    this.#arrive = arrive;
-    this.#socket.resume();
-  }
-
   /**
-   * Returns what the system has not taken, for the caller to write through the stream. To be called only while the
-   * stream holds nothing. Errors are left to the stream: it waits for room, or reports that the connection is broken.
+   * Returns what the system has not taken, for the stream: everything if this is not the first call in this turn, or
+   * after an error. The stream then waits for room, or reports the error. To be called while the stream holds nothing.
    */
   write(chunk: Uint8Array): Uint8Array {
-    if (this.#fd < 0 || !(this.#socket as AcceptedSocket)._handle) return chunk;
+    const turn = this.#shared.turn();
+    const isOpen = this.#fd >= 0 && (this.socket as AcceptedSocket)._handle;
+    if (!isOpen || turn === this.#lastWriteTurn) return chunk;
+    this.#lastWriteTurn = turn;
     try {
-      return chunk.subarray(writeSync(this.#fd, chunk));
+      const written = writeSync(this.#fd, chunk);
+      return written === chunk.length ? NO_BYTES : chunk.subarray(written);
     } catch {
       return chunk;
     }
   }
 }
 
-/**
- * Lets an accepted socket read into a buffer that is shared with others, and write with a plain system call. Node
- * allocates 64 KiB for each read and passes it through a stream, which costs a quarter of the time of a small request;
- * writing through a stream adds to that. `net.Socket` has the option `onread` for the caller's own buffer, but
- * `net.Server` does not pass it on. So the handle of the accepted socket is moved to a new one with that option. The
- * option `handle` and the fields above are undocumented; where they are missing, the socket is used as it is.
- */
-export function bypassStream(
-  accepted: Socket,
-  server: Server,
-  buffer: Uint8Array,
-): { readonly socket: Socket; readonly direct: DirectSocket | undefined } {
-  const inner = accepted as AcceptedSocket;
-  if (!inner._handle || inner._server !== server) {
-    accepted.resume();
-    return { socket: accepted, direct: undefined };
+/** Accepted sockets that share a buffer to read into, and count turns of the event loop together. */
+export class DirectSockets {
+  readonly buffer = new Uint8Array(kernelLimits.sharedReadBytes.value);
+  #turn = 1;
+  #isCounting = false;
+
+  /**
+   * Node allocates 64 KiB for each read and passes it through a stream, which costs a quarter of the time of a small
+   * request; writing adds to that. `net.Socket` has the option `onread` for the caller's own buffer, but `net.Server`
+   * does not pass it on. So the handle of an accepted socket is moved to a new one with that option. The option
+   * `handle` and the fields above are undocumented; where they are missing, the socket stays as it is.
+   */
+  bypassStream(accepted: Socket, server: Server): DirectSocket | undefined {
+    const inner = accepted as AcceptedSocket;
+    const isMovable = inner._handle && inner._server === server;
+    return isMovable ? new DirectSocket(inner, server, this) : undefined;
   }
-  const direct = new DirectSocket(inner, server, buffer);
-  return { socket: direct.socket, direct };
+
+  /** The number of this turn. */
+  turn(): number {
+    if (!this.#isCounting) process.nextTick(this.#endTurn);
+    this.#isCounting = true;
+    return this.#turn;
+  }
+
+  readonly #endTurn = (): void => {
+    this.#isCounting = false;
+    this.#turn += 1;
+  };
 }

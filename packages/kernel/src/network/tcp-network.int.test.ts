@@ -5,7 +5,7 @@ import { networkSuite } from '../conformance/network-suite.js';
 import { kernelLimits } from '../limits.js';
 import { createSystemClock } from '../system-clock.js';
 import type { Connection, Network } from './network.js';
-import { bypassStream, SocketConnection } from './socket-connection.js';
+import { DirectSockets, SocketConnection } from './socket-connection.js';
 import { socketOptions, startListening } from './tcp-listen.js';
 import { createTcpNetwork } from './tcp-network.js';
 import { type Refusal, tcpSettings } from './tcp-settings.js';
@@ -30,9 +30,9 @@ describe('the TCP network on a Node whose sockets do not have the fields that by
   const listen: Network['listen'] = (address, accept) => {
     const server = createServer({ ...socketOptions(settings), pauseOnConnect: true });
     server.on('connection', (accepted) => {
-      const { socket, direct } = bypassStream(accepted, unrelated, new Uint8Array(16));
-      expect([socket, direct]).toEqual([accepted, undefined]);
-      accept(new SocketConnection({ socket, transport: socket, peerUris: [], direct }, settings));
+      expect(new DirectSockets().bypassStream(accepted, unrelated)).toBeUndefined();
+      const deps = { socket: accepted, transport: accepted, peerUris: [] };
+      accept(new SocketConnection(deps, settings));
     });
     return startListening(server, address, settings);
   };

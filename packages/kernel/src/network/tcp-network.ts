@@ -1,22 +1,22 @@
 // Network over TCP.
 import { createServer, type Socket } from 'node:net';
-import { kernelLimits } from '../limits.js';
 import type { Connection, Network } from './network.js';
-import { bypassStream, SocketConnection } from './socket-connection.js';
+import { DirectSockets, SocketConnection } from './socket-connection.js';
 import { dialTcp } from './tcp-dial.js';
 import { socketOptions, startListening } from './tcp-listen.js';
 import { type TcpNetworkOptions, tcpSettings } from './tcp-settings.js';
 
 export function createTcpNetwork(options: TcpNetworkOptions = {}): Network {
   const settings = tcpSettings(options);
-  const buffer = new Uint8Array(kernelLimits.sharedReadBytes.value);
+  const directSockets = new DirectSockets();
   const connectionOver = (socket: Socket): Connection =>
     new SocketConnection({ socket, transport: socket, peerUris: [] }, settings);
   return {
     listen(address, accept) {
       const server = createServer({ ...socketOptions(settings), pauseOnConnect: true });
       server.on('connection', (accepted) => {
-        const { socket, direct } = bypassStream(accepted, server, buffer);
+        const direct = directSockets.bypassStream(accepted, server);
+        const socket = direct?.socket ?? accepted;
         accept(new SocketConnection({ socket, transport: socket, peerUris: [], direct }, settings));
       });
       return startListening(server, address, settings);

@@ -1,7 +1,6 @@
 // The TCP settings, with defaults from the limits.
 import { kernelLimits } from '../limits.js';
 import type { Address } from './network.js';
-import type { SocketConnectionOptions } from './socket-connection.js';
 
 export interface TcpNetworkOptions {
   /** Unsent bytes above which `write` returns false. Default 256 KiB. */
@@ -29,7 +28,9 @@ export interface Refusal {
   readonly error: Error | undefined;
 }
 
-export interface TcpSettings extends Required<TcpNetworkOptions>, SocketConnectionOptions {}
+export interface TcpSettings extends Required<TcpNetworkOptions> {
+  readonly readAheadChunksMax: number;
+}
 
 export function tcpSettings(options: TcpNetworkOptions): TcpSettings {
   return {

@@ -1,10 +1,8 @@
 // The replies of one connection: encoded one after another, in RESP2 or RESP3 as requested by the client, then sent.
 //
-//   ReplyWriter     the current turn. Its replies are in one buffer, which is passed on with them: bytes that were
-//                   passed on must not change. The next one is as large as the last turn needed, so an idle
-//                   connection holds none and a busy one seldom grows its own.
-//   SessionOutput   completed turns, in order. They wait until they are synced if necessary, then until the sink
-//                   accepts them.
+//   ReplyWriter     the current turn. Its replies are in one buffer, which is passed on with them and must not change
+//                   then. The next one has the size that turns have needed, so an idle connection holds none.
+//   SessionOutput   completed turns, in order. They wait to be synced if necessary, then for the sink to accept them.
 import { assert, type SynclineError } from '@syncline/kernel';
 import { respErrorOf } from '@syncline/protocol';
 import { type ByteList, copyBytes } from '../byte-list.js';
@@ -72,7 +70,8 @@ export class ReplyWriter {
     const { end } = turn;
     assert(end <= length, 'only what was written can be taken');
     this.#turn = new TurnReplies();
-    this.#nextSize = Math.min(BUFFER_BYTES_MAX, Math.max(BUFFER_BYTES_MIN, end + HEADER_BYTES_MAX));
+    const wanted = Math.min(BUFFER_BYTES_MAX, Math.max(BUFFER_BYTES_MIN, end + HEADER_BYTES_MAX));
+    if (buffer.length > this.#nextSize || end < this.#nextSize / 2) this.#nextSize = wanted;
     this.#buffer = NO_BYTES;
     this.#taken += end;
     this.length = 0;
@@ -183,7 +182,7 @@ export class ReplyWriter {
   }
 
   #header(type: number, value: number): void {
-    this.#reserve(HEADER_BYTES_MAX);
+    this.#reserve(value >= 0 && value <= 9 ? 4 : HEADER_BYTES_MAX);
     this.#byte(type);
     if (value >= 0 && value <= DIGITS_VALUE_MAX) this.#digits(value);
     else this.#plain(String(value));

@@ -42,9 +42,7 @@ export class SimConnection implements Connection {
   readonly #life: ProcessLife;
   readonly #drainWaiters = new DrainWaiters();
   /** Bounded by the window of the pipe that fills it. */
-  readonly #arrivals = new Arrivals({
-    taken: (chunk) => this.#pipes.in.consumed(chunk.length),
-  });
+  readonly #arrivals = new Arrivals((chunk) => this.#pipes.in.consumed(chunk.length));
   #attached: PipePair | undefined;
   #resolveClosed: (reason: CloseReason) => void = () => {};
   #failure: SynclineError | undefined;

@@ -6,7 +6,6 @@ import {
   SynclineError,
   silentMetrics,
 } from '@syncline/kernel';
-import type { JobChange } from '../core/rows.js';
 import {
   changeTopics,
   decodeEvent,
@@ -32,6 +31,7 @@ import { type State, statusClass } from '../job.js';
 import { type JobEvent, parseCursor, type StoreSubscribeOptions } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
 import type { StoredState } from '../wire/messages.js';
+import type { JobChange } from './trace/keys.js';
 
 export interface FeedRigOptions extends Partial<JobFeedOptions> {
   readonly clock?: Clock;

@@ -80,16 +80,8 @@ export function decideMark(
 }
 
 function applied(head: HeadRow, metadata: Omit<JobRow, 'metadataRevision'>): JobApplied {
-  const { revision, timestampMs } = head;
-  const job = { ...metadata, metadataRevision: revision };
-  const info = jobInfoOf(job, head);
-  return {
-    kind: 'apply',
-    head,
-    job,
-    info,
-    changes: [{ kind: 'job', revision, timestampMs, job: info }],
-  };
+  const job = { ...metadata, metadataRevision: head.revision };
+  return { kind: 'apply', head, job, info: jobInfoOf(job, head) };
 }
 
 // Leases: see the diagram in SPEC.md. A renewal that arrives after the release is late and changes nothing. Renewals and
@@ -136,11 +128,8 @@ export function decideLost(
 
 function transition(rows: LeaseRows, row: Omit<TaskRow, 'revision'>, nowMs: number): LeaseApplied {
   const head = nextChange(rows.head, nowMs);
-  const { revision, timestampMs } = head;
-  const task = { ...row, revision };
-  const lease = leaseOf(task, nowMs);
-  const changes = [{ kind: 'lease', revision, timestampMs, lease }] as const;
-  return { kind: 'apply', head, task, lease, changes };
+  const task = { ...row, revision: head.revision };
+  return { kind: 'apply', head, task, lease: leaseOf(task, nowMs) };
 }
 
 // State writes. The order of the checks is part of the contract. The event id comes first: a retry of an applied write
@@ -157,13 +146,12 @@ export type SetStateDecision =
   | Readonly<{ kind: 'duplicate'; state: StoredState }>
   /** `ifVersion` does not match: the result is the current state of the key, or the default one. */
   | Readonly<{ kind: 'version' }>
-  | (Applied &
-      Readonly<{
-        state: StoredState;
-        cell: CellRow;
-        /** Set if the lease was lost and is held again. */
-        task: TaskRow | undefined;
-      }>);
+  | StateApplied;
+
+/** `task` and `lease` are set if the lease was lost: it is held again, by a change before that of the state. */
+export type StateApplied = Applied &
+  Partial<LeaseApplied> &
+  Readonly<{ state: StoredState; cell: CellRow }>;
 
 /** `write` has passed `checkStateWrite`. `rows` is undefined if the job does not exist. */
 export function decideSetState(
@@ -195,32 +183,23 @@ export function decideSetState(
 function apply(rows: SetStateRows, write: CheckedWrite, nowMs: number): SetStateDecision {
   const { cell, task } = rows;
   // A writer with the current epoch is alive: it was only paused.
-  const again = task?.state === 'lost' && transition(rows, { ...task, state: 'held' }, nowMs);
-  const next = nextChange(again ? again.head : rows.head, nowMs);
+  const isLost = task?.state === 'lost';
+  const again = isLost ? transition(rows, { ...task, state: 'held' }, nowMs) : undefined;
+  const next = nextChange(again?.head ?? rows.head, nowMs);
   const { revision, timestampMs } = next;
   const head = { revision, timestampMs, statesCount: next.statesCount + (cell ? 0 : 1) };
   const version = (cell?.version ?? 0) + 1;
   const { eventId, digest } = write;
   const latest: RecentWrite = { eventId, version, revision, timestampMs, digest };
-  const state = stateOf(write, latest);
+  const { status, progress = 0 } = write;
+  const recent = [latest, ...(cell?.recent ?? [])].slice(0, limitValues.recentEventIdsMax);
   return {
+    ...again,
     kind: 'apply',
     head,
-    state,
-    cell: {
-      version,
-      revision,
-      status: write.status,
-      progress: write.progress ?? 0,
-      recent: remembered(latest, cell),
-    },
-    task: again ? again.task : undefined,
-    changes: [...(again ? again.changes : []), { kind: 'state', revision, timestampMs, state }],
+    state: stateOf(write, latest),
+    cell: { version, revision, status, progress, recent },
   };
-}
-
-function remembered(latest: RecentWrite, cell: CellRow | undefined): readonly RecentWrite[] {
-  return [latest, ...(cell?.recent ?? [])].slice(0, limitValues.recentEventIdsMax);
 }
 
 function stateOf(

@@ -128,7 +128,7 @@ export function jobWrites(parts: EngineParts, leases: Leases): StoreWrites {
             return { applied: false, duplicate: false, state };
           }
           case 'apply': {
-            staged?.stage(decision, { taskId, tag, row: decision.cell });
+            staged?.stage(decision);
             if (staged && write.durability !== 'buffered') staged.hasSyncedState = true;
             const state = staged?.changes.at(-1)?.bytes ?? encodeState(decision.state);
             return { applied: true, duplicate: false, state };

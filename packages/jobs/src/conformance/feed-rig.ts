@@ -18,7 +18,7 @@ import {
   type StoredChange,
   stateChange,
 } from '../engine/changes.js';
-import { StoreSubscription } from '../engine/checked-job-store.js';
+import { storeSubscription } from '../engine/checked-job-store.js';
 import {
   JobFeed,
   type JobFeedOptions,
@@ -69,7 +69,7 @@ export function createFeedRig(options: FeedRigOptions = {}) {
 
 /** Opened at once. */
 function subscribed(opened: OpenedSubscription, options: Partial<StoreSubscribeOptions>) {
-  return new StoreSubscription(() => opened, options, decodeEvent);
+  return storeSubscription(() => opened, options, decodeEvent);
 }
 
 /** Lets everything happen that waits for nothing but its turn. */

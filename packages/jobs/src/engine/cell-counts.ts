@@ -104,10 +104,7 @@ export function progressOf<S extends object>(
   summary: ScopeSummary,
   stateOf: (cell: Cell) => S,
 ): Progress<S> {
-  const { tags, ...whole } = mapProgress({ revision, ...summary }, stateOf);
   // With 256 tags, payloads would dominate the size.
-  const withoutPayloads = ({ lowest, worst, ...row }: TagProgress<S>) => {
-    return { ...row, lowest: withoutPayload(lowest), worst: withoutPayload(worst) };
-  };
-  return { ...whole, tags: tags.map(withoutPayloads) };
+  const stateOfTag = (cell: Cell) => withoutPayload(stateOf(cell));
+  return mapProgress({ revision, ...summary }, stateOf, stateOfTag);
 }

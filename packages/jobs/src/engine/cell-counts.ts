@@ -84,11 +84,7 @@ export class CellCounts extends ClassCounts {
   }
 }
 
-export interface Cell {
-  readonly taskId: number;
-  readonly tag: string;
-  readonly status: number;
-}
+export type Cell = Readonly<{ taskId: number; tag: string; status: number }>;
 
 export function cellName(taskId: number, tag: string): string {
   return `${taskId} ${tag}`;

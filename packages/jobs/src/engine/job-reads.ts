@@ -20,7 +20,7 @@ import type { EngineParts } from './commits.js';
 import type { JobFeedView } from './job-feed.js';
 import type { JobMirror } from './job-mirror.js';
 import { Slots } from './slots.js';
-import type { CellRef, StoreView } from './store-adapter.js';
+import type { CellRef } from './store-adapter.js';
 
 type Signal = AbortSignal | undefined;
 
@@ -91,7 +91,7 @@ export class JobReads implements StoreReads {
         yield page.map((listed): ListedSummary => {
           const isDamaged = 'damagedJobId' in listed;
           const jobId = isDamaged ? listed.damagedJobId : listed.row.jobId;
-          const mirror = adapter.shared ? undefined : jobs.peek(jobId);
+          const mirror = adapter.shared ? undefined : jobs.loaded.get(jobId);
           if (mirror) return summaryOf(mirror);
           return isDamaged ? listed : summaryOf(listed);
         });
@@ -116,7 +116,7 @@ export class JobReads implements StoreReads {
     try {
       const job = await jobs.load(jobId);
       if (job?.row.incarnation !== incarnation) throw noSuchJob(jobId);
-      const view = await this.#open(job, filter, { signal, isSubscriber });
+      const view = await this.#open(job, filter, signal, isSubscriber);
       let isOpen = true;
       return {
         revision: view.revision,
@@ -139,11 +139,7 @@ export class JobReads implements StoreReads {
     }
   }
 
-  async #open(
-    job: JobMirror,
-    filter: JobFilter,
-    { signal, isSubscriber }: { readonly signal: Signal; readonly isSubscriber: boolean },
-  ): Promise<StoreView> {
+  async #open(job: JobMirror, filter: JobFilter, signal: Signal, isSubscriber: boolean) {
     const { adapter, clock, commits } = this.#deps;
     for (;;) {
       try {
@@ -181,7 +177,7 @@ export class JobReads implements StoreReads {
     const { jobs, commits, metrics } = this.#deps;
     for (;;) {
       this.#deps.begin(signal);
-      const isLoaded = jobs.peek(jobId) !== undefined;
+      const isLoaded = jobs.loaded.get(jobId) !== undefined;
       metrics.add(`syncline_jobs_cache_${isLoaded ? 'hits' : 'misses'}_total`);
       jobs.hold(jobId);
       try {

@@ -2,6 +2,7 @@
 // writes in the same commit see. It is applied to the job in memory once the commit is stored.
 import type * as decisions from '../core/decisions.js';
 import type * as core from '../core/rows.js';
+import type { Mutable } from '../job.js';
 import { cellName, progressUnits } from './cell-counts.js';
 import {
   type ChangeSubject,
@@ -31,7 +32,7 @@ export class StagedJob implements port.JobCommit, core.WrittenTags {
   isRowChanged = false;
   isDeleted = false;
   hasSyncedState = false;
-  readonly head: { -readonly [Name in keyof port.JobHead]: port.JobHead[Name] };
+  readonly head: Mutable<port.JobHead>;
   readonly tasks = new Map<number, core.TaskRow>();
   readonly cells = new Map<string, port.CellCommit>();
   readonly changes: StoredChange[] = [];
@@ -216,7 +217,7 @@ export class CommitBatch {
   stage(jobId: string): StagedJob | undefined {
     const staged = this.#byJobId.get(jobId);
     if (staged) return staged.isDeleted ? undefined : staged;
-    const job = this.#cache.peek(jobId);
+    const job = this.#cache.loaded.get(jobId);
     return job && this.add(job);
   }
 

@@ -26,11 +26,7 @@ export type RetentionPolicy = Readonly<{
 }>;
 
 /** Why a job may be deleted; undefined if it may not. `nowMs` is by the caller's clock, not the store's. */
-function reasonToDelete(
-  { job, cells }: JobSummary,
-  policy: RetentionPolicy,
-  nowMs: number,
-): 'finished' | 'marked' | 'idle' | undefined {
+function reasonToDelete({ job, cells }: JobSummary, policy: RetentionPolicy, nowMs: number) {
   const { finishedMs = 7 * DAY_MS, markedMs = HOUR_MS, idleMs = Infinity } = policy;
   if (job.deletedAtMs !== undefined)
     return nowMs - job.deletedAtMs >= markedMs ? 'marked' : undefined;

@@ -53,11 +53,8 @@ export type Applied = Readonly<{ kind: 'apply'; head: HeadRow }>;
 
 export type JobRows = Readonly<{ job: JobRow; head: HeadRow }>;
 
-/** Tags written by at least one task. A `Set` qualifies. */
-export interface WrittenTags {
-  readonly size: number;
-  has(tag: string): boolean;
-}
+/** Tags written by at least one task. */
+export type WrittenTags = Pick<ReadonlySet<string>, 'size' | 'has'>;
 
 /** J1: revisions rise by exactly one. J19: the timestamp never goes back, even if the clock does. */
 export function nextChange(head: HeadRow, nowMs: number): HeadRow {

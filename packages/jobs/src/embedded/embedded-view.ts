@@ -46,8 +46,8 @@ export function embeddedView(
 
   async function* walk(
     after: number,
-    isWanted: (change: StoredChange) => boolean,
     onDamaged: (revision: number, error: SynclineError) => void,
+    isWanted: (change: StoredChange) => boolean = () => true,
   ): Pages {
     if (after >= last) return;
     for await (const batch of readBatches(snapshot, rows.logRange(jobNo, after, last))) {
@@ -84,20 +84,16 @@ export function embeddedView(
     latest(after) {
       const { taskId, tag } = filter.scope;
       if (taskId !== undefined || tag !== undefined) return lookUp(after);
-      const isLatest = (change: StoredChange) => latestOf(change) === change.revision;
-      return walk(after, isLatest, (revision, error) => {
+      const onDamaged = (revision: number, error: SynclineError) => {
         if (latestRevisions().has(revision)) throw error;
-      });
+      };
+      return walk(after, onDamaged, (change) => latestOf(change) === change.revision);
     },
     changes: (after, onDamaged) =>
-      walk(
-        after,
-        () => true,
-        (revision, error) => {
-          if (!onDamaged) throw error;
-          onDamaged(revision);
-        },
-      ),
+      walk(after, (revision, error) => {
+        if (!onDamaged) throw error;
+        onDamaged(revision);
+      }),
     close: () => snapshot.close(),
   };
 }

@@ -11,17 +11,11 @@ import { defaultState, statusClass } from '../job.js';
 import { limitValues } from '../limits.js';
 import type { StoredState } from '../wire/messages.js';
 import * as refusals from './refusals.js';
-import type {
-  Applied,
-  CellRow,
-  HeadRow,
-  JobRow,
-  JobRows,
-  RecentWrite,
-  TaskRow,
-  WrittenTags,
-} from './rows.js';
+import type { CellRow, JobRow, JobRows, RecentWrite, TaskRow, WrittenTags } from './rows.js';
 import { jobInfoOf, leaseOf, nextChange } from './rows.js';
+
+/** Part of every decision to change something; a refusal is thrown. `head` is as of its last change. */
+export type Applied = Readonly<{ kind: 'apply'; head: JobRows['head'] }>;
 
 export type JobApplied = Applied & Readonly<{ job: JobRow; info: JobInfo }>;
 
@@ -79,7 +73,7 @@ export function decideMark(
   return applied(head, { ...job, deletedAtMs: head.timestampMs });
 }
 
-function applied(head: HeadRow, metadata: Omit<JobRow, 'metadataRevision'>): JobApplied {
+function applied(head: JobRows['head'], metadata: Omit<JobRow, 'metadataRevision'>): JobApplied {
   const job = { ...metadata, metadataRevision: head.revision };
   return { kind: 'apply', head, job, info: jobInfoOf(job, head) };
 }
@@ -161,27 +155,18 @@ export function decideSetState(
 ): SetStateDecision {
   if (!rows) throw refusals.noSuchJob(write.jobId);
   const { job, task, cell } = rows;
-  const { digest } = write;
-  const earlier = cell?.recent.find(({ eventId }) => eventId === write.eventId);
+  const { eventId, digest, ifVersion, status, progress = 0 } = write;
+  const earlier = cell?.recent.find((each) => each.eventId === eventId);
   if (earlier?.digest === digest) return { kind: 'duplicate', state: stateOf(write, earlier) };
-  if (earlier) throw refusals.eventIdReused(write.eventId, write.tag);
+  if (earlier) throw refusals.eventIdReused(eventId, write.tag);
   refusals.checkUnmarked(job);
   refusals.checkFence(job, task, write);
-  const { ifVersion } = write;
   if (ifVersion !== undefined && ifVersion !== (cell?.version ?? 0)) return { kind: 'version' };
   if (!cell) {
     refusals.checkTagsCount(job, rows.tags, write.tag);
-    refusals.checkRoom(
-      'statesPerJobMax',
-      rows.head.statesCount + 1,
-      `states of job "${job.jobId}"`,
-    );
+    const states = `states of job "${job.jobId}"`;
+    refusals.checkRoom('statesPerJobMax', rows.head.statesCount + 1, states);
   }
-  return apply(rows, write, nowMs);
-}
-
-function apply(rows: SetStateRows, write: CheckedWrite, nowMs: number): SetStateDecision {
-  const { cell, task } = rows;
   // A writer with the current epoch is alive: it was only paused.
   const isLost = task?.state === 'lost';
   const again = isLost ? transition(rows, { ...task, state: 'held' }, nowMs) : undefined;
@@ -189,9 +174,7 @@ function apply(rows: SetStateRows, write: CheckedWrite, nowMs: number): SetState
   const { revision, timestampMs } = next;
   const head = { revision, timestampMs, statesCount: next.statesCount + (cell ? 0 : 1) };
   const version = (cell?.version ?? 0) + 1;
-  const { eventId, digest } = write;
   const latest: RecentWrite = { eventId, version, revision, timestampMs, digest };
-  const { status, progress = 0 } = write;
   const recent = [latest, ...(cell?.recent ?? [])].slice(0, limitValues.recentEventIdsMax);
   return {
     ...again,

@@ -48,9 +48,6 @@ export function leaseOf(row: TaskRow, nowMs: number): TaskLease {
   return { ...row, expiresAtMs: expires ? Math.floor(nowMs) + row.ttlMs : 0 };
 }
 
-/** Part of every decision to change something; a refusal is thrown. `head` is as of its last change. */
-export type Applied = Readonly<{ kind: 'apply'; head: HeadRow }>;
-
 export type JobRows = Readonly<{ job: JobRow; head: HeadRow }>;
 
 /** Tags written by at least one task. */

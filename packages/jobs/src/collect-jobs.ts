@@ -2,14 +2,8 @@
 //
 // A job may change between being listed and being deleted, so the deletion is conditional on the listed revision: a job
 // that has changed since is kept. A job that cannot be deleted does not stop the sweep.
-import {
-  abortedError,
-  type Clock,
-  createSystemClock,
-  type Logger,
-  SynclineError,
-  silentLogger,
-} from '@syncline/kernel';
+import type { Clock, Logger } from '@syncline/kernel';
+import { abortedError, createSystemClock, SynclineError, silentLogger } from '@syncline/kernel';
 import type { JobQuery, JobSummary } from './job.js';
 import type { CallOptions, JobStore } from './job-store.js';
 

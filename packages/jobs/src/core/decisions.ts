@@ -155,7 +155,7 @@ export function decideSetState(
 ): SetStateDecision {
   if (!rows) throw refusals.noSuchJob(write.jobId);
   const { job, task, cell } = rows;
-  const { eventId, digest, ifVersion, status, progress = 0 } = write;
+  const { eventId, digest, ifVersion } = write;
   const earlier = cell?.recent.find((each) => each.eventId === eventId);
   if (earlier?.digest === digest) return { kind: 'duplicate', state: stateOf(write, earlier) };
   if (earlier) throw refusals.eventIdReused(eventId, write.tag);
@@ -167,6 +167,12 @@ export function decideSetState(
     const states = `states of job "${job.jobId}"`;
     refusals.checkRoom('statesPerJobMax', rows.head.statesCount + 1, states);
   }
+  return apply(rows, write, nowMs);
+}
+
+function apply(rows: SetStateRows, write: CheckedWrite, nowMs: number): StateApplied {
+  const { cell, task } = rows;
+  const { eventId, digest, status, progress = 0 } = write;
   // A writer with the current epoch is alive: it was only paused.
   const isLost = task?.state === 'lost';
   const again = isLost ? transition(rows, { ...task, state: 'held' }, nowMs) : undefined;

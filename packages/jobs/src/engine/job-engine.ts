@@ -8,12 +8,8 @@ import { LocalJobStore, type StoreWrites } from './checked-job-store.js';
 import { Commits } from './commits.js';
 import { type Compaction, createCompaction } from './compaction.js';
 import { JobCache } from './job-cache.js';
-import {
-  JobFeed,
-  type JobFeedSource,
-  type OpenedSubscription,
-  SubscriberQuota,
-} from './job-feed.js';
+import type { JobFeedSource, OpenedSubscription } from './job-feed.js';
+import { JobFeed, SubscriberQuota } from './job-feed.js';
 import type { JobMirror } from './job-mirror.js';
 import { JobReads } from './job-reads.js';
 import { jobWrites } from './job-writes.js';

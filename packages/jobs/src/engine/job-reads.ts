@@ -4,12 +4,12 @@
 // that memory refers to, the read waits until the two are in sync and tries again. So a read never returns a state
 // before its writer has received a reply, and never combines a state with an older aggregate.
 import { SynclineError } from '@syncline/kernel';
-import { type CheckedJobQuery, checkScope, isSummaryWanted } from '../checks/input.js';
+import { type CheckedJobQuery, checkScope } from '../checks/input.js';
 import { checkTaskId } from '../checks/values.js';
 import { hasCode, noSuchJob } from '../core/refusals.js';
 import { jobInfoOf, leaseOf } from '../core/rows.js';
 import type { JobInfo, JobList, JobSummary, Scope } from '../job.js';
-import { defaultState } from '../job.js';
+import { defaultState, STATUS_CLASSES } from '../job.js';
 import type { PageBounds } from '../job-store.js';
 import { limitValues } from '../limits.js';
 import type { StoredState } from '../wire/messages.js';
@@ -251,6 +251,11 @@ export async function jobListOf(
   const damaged: string[] = [];
   let bytes = 0;
   let last = '';
+  /** Whether `worst` is the most severe class that contains a cell. Every job has at least one cell. */
+  const isWanted = ({ cells }: JobSummary) => {
+    const counts = { ...cells, 'not-started': cells.notStarted };
+    return !query.worst || query.worst === STATUS_CLASSES.find((each) => counts[each] > 0);
+  };
   const result = (hasMore: boolean): JobList => ({
     jobs,
     ...(damaged.length > 0 && { damaged }),
@@ -259,7 +264,7 @@ export async function jobListOf(
   for await (const page of pages) {
     for (const listed of page) {
       const isDamaged = 'damagedJobId' in listed;
-      if (!isDamaged && !isSummaryWanted(query, listed)) continue;
+      if (!isDamaged && !isWanted(listed)) continue;
       bytes += Buffer.byteLength(JSON.stringify(listed));
       const count = jobs.length + damaged.length;
       if (count === query.limit || (count > 0 && bytes > limitValues.listJobsBytesMax))

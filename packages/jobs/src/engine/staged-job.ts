@@ -4,19 +4,14 @@ import type * as decisions from '../core/decisions.js';
 import type * as core from '../core/rows.js';
 import type { Mutable } from '../job.js';
 import { cellName, progressUnits } from './cell-counts.js';
-import {
-  type ChangeSubject,
-  jobChange,
-  leaseChange,
-  type StoredChange,
-  stateChange,
-} from './changes.js';
+import type { ChangeSubject, StoredChange } from './changes.js';
+import { jobChange, leaseChange, stateChange } from './changes.js';
 import type { JobCache } from './job-cache.js';
 import type { JobMirror } from './job-mirror.js';
 import type * as port from './store-adapter.js';
 
 /** A decision to change something, with the rows that it changes and what readers see of them. */
-export type AppliedRows = core.Applied &
+export type AppliedRows = decisions.Applied &
   Partial<decisions.JobApplied & decisions.LeaseApplied & decisions.StateApplied>;
 
 /**

@@ -2,14 +2,8 @@
 //
 // A job may change between being listed and being deleted, so the deletion is conditional on the listed revision: a job
 // that has changed since is kept. A job that cannot be deleted does not stop the sweep.
-import {
-  abortedError,
-  type Clock,
-  createSystemClock,
-  type Logger,
-  SynclineError,
-  silentLogger,
-} from '@syncline/kernel';
+import type { Clock, Logger } from '@syncline/kernel';
+import { abortedError, createSystemClock, SynclineError, silentLogger } from '@syncline/kernel';
 import type { JobQuery, JobSummary } from './job.js';
 import type { CallOptions, JobStore } from './job-store.js';
 
@@ -26,11 +20,7 @@ export type RetentionPolicy = Readonly<{
 }>;
 
 /** Why a job may be deleted; undefined if it may not. `nowMs` is by the caller's clock, not the store's. */
-function reasonToDelete(
-  { job, cells }: JobSummary,
-  policy: RetentionPolicy,
-  nowMs: number,
-): 'finished' | 'marked' | 'idle' | undefined {
+function reasonToDelete({ job, cells }: JobSummary, policy: RetentionPolicy, nowMs: number) {
   const { finishedMs = 7 * DAY_MS, markedMs = HOUR_MS, idleMs = Infinity } = policy;
   if (job.deletedAtMs !== undefined)
     return nowMs - job.deletedAtMs >= markedMs ? 'marked' : undefined;

@@ -144,11 +144,16 @@ export function withoutPayload<S extends object>(state: S): S {
   return rest as S;
 }
 
-export function mapProgress<A, B>(progress: Progress<A>, map: (state: A) => B): Progress<B> {
-  const mapped = <Row extends Pick<TagProgress<A>, 'lowest' | 'worst'>>(row: Row) => {
-    return { ...row, lowest: map(row.lowest), worst: map(row.worst) };
-  };
-  return { ...mapped(progress), tags: progress.tags.map(mapped) };
+export function mapProgress<A, B>(
+  progress: Progress<A>,
+  map: (state: A) => B,
+  mapOfTag: (state: A) => B = map,
+): Progress<B> {
+  const { lowest, worst } = progress;
+  const tags = progress.tags.map((row) => {
+    return { ...row, lowest: mapOfTag(row.lowest), worst: mapOfTag(row.worst) };
+  });
+  return { ...progress, lowest: map(lowest), worst: map(worst), tags };
 }
 
 /** ≤ −3 failed, −2 warned, −1 failed, 0 not started, 1 … 2147483646 running, 2147483647 finished: a public contract. */

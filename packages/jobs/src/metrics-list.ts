@@ -1,5 +1,6 @@
 // All metrics of jobs. No label ever contains a job, a tag or a task.
 import { type Clock, type MetricDefinitions, type Metrics, SynclineError } from '@syncline/kernel';
+import { hasCode } from './core/refusals.js';
 
 const counter = (help: string, ...labels: readonly string[]) =>
   ({ kind: 'counter', help, labels }) as const;
@@ -77,8 +78,7 @@ export async function countFenced<T>(metrics: JobsMetrics, call: Promise<T>): Pr
   try {
     return await call;
   } catch (thrown) {
-    if (thrown instanceof SynclineError && thrown.code === 'fenced')
-      metrics.add('syncline_jobs_fenced_total');
+    if (hasCode(thrown, 'fenced')) metrics.add('syncline_jobs_fenced_total');
     throw thrown;
   }
 }

@@ -1,17 +1,8 @@
 // Checks the arguments of calls, each by a table with one check per member. State writes are in checked-write.ts, and
 // cursors are checked where they are parsed.
 import * as check from '@syncline/kernel/checks';
-import {
-  compareTags,
-  type JobPatch,
-  type JobQuery,
-  type JobSpec,
-  type JobSummary,
-  type Labels,
-  type LeaseRequest,
-  type Scope,
-  STATUS_CLASSES,
-} from '../job.js';
+import type { JobPatch, JobQuery, JobSpec, Labels, LeaseRequest, Scope } from '../job.js';
+import { compareTags, STATUS_CLASSES } from '../job.js';
 import type { StoreSubscribeOptions } from '../job-store.js';
 import { type JobsLimitName, limitValues } from '../limits.js';
 import * as values from './values.js';
@@ -126,10 +117,4 @@ function withinBytes(text: string, what: string, limit: JobsLimitName): string {
   const bytesMax = limitValues[limit];
   if (bytes.length <= bytesMax) return bytes.toString();
   throw values.limitExceeded(limit, `${what} has more than ${bytesMax} bytes, which is the limit`);
-}
-
-/** Whether `worst` is the most severe class that contains a cell. Every job has at least one cell. */
-export function isSummaryWanted({ worst }: JobQuery, { cells }: JobSummary): boolean {
-  const counts = { ...cells, 'not-started': cells.notStarted };
-  return worst === undefined || worst === STATUS_CLASSES.find((each) => counts[each] > 0);
 }

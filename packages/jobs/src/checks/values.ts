@@ -1,13 +1,7 @@
 // The checks of single values: ids, tags, statuses, messages. The tables of checks are in the kernel.
 import { SynclineError } from '@syncline/kernel';
-import {
-  type Check,
-  checkInteger,
-  checkText,
-  checkThat,
-  integer,
-  isText,
-} from '@syncline/kernel/checks';
+import type { Check } from '@syncline/kernel/checks';
+import { checkInteger, checkText, checkThat, integer, isText } from '@syncline/kernel/checks';
 import { type JobsLimitName, limitValues } from '../limits.js';
 
 export function limitExceeded(limit: JobsLimitName, message: string): SynclineError {

@@ -6,7 +6,6 @@ import {
   SynclineError,
   silentMetrics,
 } from '@syncline/kernel';
-import type { JobChange } from '../core/rows.js';
 import {
   changeTopics,
   decodeEvent,
@@ -19,7 +18,7 @@ import {
   type StoredChange,
   stateChange,
 } from '../engine/changes.js';
-import { StoreSubscription } from '../engine/checked-job-store.js';
+import { storeSubscription } from '../engine/checked-job-store.js';
 import {
   JobFeed,
   type JobFeedOptions,
@@ -32,6 +31,7 @@ import { type State, statusClass } from '../job.js';
 import { type JobEvent, parseCursor, type StoreSubscribeOptions } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
 import type { StoredState } from '../wire/messages.js';
+import type { JobChange } from './trace/keys.js';
 
 export interface FeedRigOptions extends Partial<JobFeedOptions> {
   readonly clock?: Clock;
@@ -69,7 +69,7 @@ export function createFeedRig(options: FeedRigOptions = {}) {
 
 /** Opened at once. */
 function subscribed(opened: OpenedSubscription, options: Partial<StoreSubscribeOptions>) {
-  return new StoreSubscription(() => opened, options, decodeEvent);
+  return storeSubscription(() => opened, options, decodeEvent);
 }
 
 /** Lets everything happen that waits for nothing but its turn. */

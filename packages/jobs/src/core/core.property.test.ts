@@ -14,8 +14,10 @@ import {
   decideSetState,
   decideUpdate,
   type JobApplied,
+  type LeaseApplied,
+  type StateApplied,
 } from './decisions.js';
-import type { Applied, CellRow, JobChange, JobRows, TaskRow } from './rows.js';
+import type { CellRow, HeadRow, JobRows, TaskRow } from './rows.js';
 
 type Step = Readonly<{
   kind: 'claim' | 'renew' | 'release' | 'lost' | 'write' | 'retry' | 'update' | 'mark' | 'recreate';
@@ -33,8 +35,24 @@ interface Claim {
   readonly epoch: number;
 }
 
+type Decided = { readonly head: HeadRow } & Partial<JobApplied & LeaseApplied & StateApplied>;
+
+interface Change {
+  readonly revision: number;
+  readonly timestampMs: number;
+  readonly lease?: TaskLease;
+}
+
+function changesOf({ head: { timestampMs }, info, lease, state }: Decided): readonly Change[] {
+  const changes: Change[] = [];
+  if (info) changes.push({ revision: info.revision, timestampMs: info.changedAtMs });
+  if (lease) changes.push({ revision: lease.revision, timestampMs, lease });
+  if (state) changes.push(state);
+  return changes;
+}
+
 class Rig {
-  readonly log: JobChange[] = [];
+  readonly log: Change[] = [];
   readonly claims: Claim[] = [];
   readonly answered = new Map<string, { readonly write: WriteFields; readonly state: State }>();
   rows: JobRows;
@@ -46,7 +64,7 @@ class Rig {
   constructor() {
     const birth = born('i1', 1_000);
     this.rows = birth;
-    this.log.push(...birth.changes);
+    this.log.push(...changesOf(birth));
   }
 
   recreate(nowMs: number): void {
@@ -56,7 +74,7 @@ class Rig {
     this.tasks = new Map();
     this.cells = new Map();
     const birth = born(`i${this.#incarnations}`, nowMs);
-    this.#keep(birth, birth.job);
+    this.#keep(birth);
   }
 
   run(step: Step): void {
@@ -71,7 +89,7 @@ class Rig {
       case 'lost': {
         const rows = { ...this.rows, task: this.tasks.get(taskId) };
         const decision = decideLost(rows, claim?.epoch ?? 0, clockMs);
-        if (decision) this.#keep(decision, undefined, decision.task);
+        if (decision) this.#keep(decision);
         return;
       }
       case 'write':
@@ -91,7 +109,7 @@ class Rig {
             ? decideMark(this.rows, { jobId: 'j' }, clockMs)
             : decideUpdate({ ...this.rows, tags: new Set() }, request, clockMs),
         );
-        if (decision?.kind === 'apply') this.#keep(decision, decision.job);
+        if (decision?.kind === 'apply') this.#keep(decision);
         return;
       }
       case 'recreate':
@@ -115,7 +133,7 @@ class Rig {
     if (!decision) return;
     if (action !== 'claim') this.#expectNewest(request);
     else this.#expectNewEpoch(decision.lease);
-    if (decision.kind === 'apply') this.#keep(decision, undefined, decision.task);
+    if (decision.kind === 'apply') this.#keep(decision);
   }
 
   #expectNewEpoch({ taskId, epoch }: TaskLease): void {
@@ -153,17 +171,18 @@ class Rig {
     expect(decision.state.version).toBe(this.#versionOf(key) + 1); // J1
     this.cells.set(key, decision.cell);
     this.answered.set(eventId, { write, state: decision.state });
-    this.#keep(decision, undefined, decision.task);
+    this.#keep(decision);
   }
 
   #versionOf(key: string): number {
     return this.cells.get(key)?.version ?? 0;
   }
 
-  #keep({ head, changes }: Applied, job?: JobRows['job'], task?: TaskRow): void {
+  #keep(decided: Decided): void {
+    const { head, job, task } = decided;
     this.rows = { job: job ?? this.rows.job, head };
     if (task) this.tasks.set(task.taskId, task);
-    this.log.push(...changes);
+    this.log.push(...changesOf(decided));
   }
 
   check(): void {
@@ -225,7 +244,7 @@ describe('the core under random histories', () => {
         reached.claims += rig.claims.length;
         reached.retries += steps.filter(({ kind }) => kind === 'retry').length;
         reached.writes += rig.answered.size;
-        const leases = rig.log.flatMap((change) => (change.kind === 'lease' ? change.lease : []));
+        const leases = rig.log.flatMap(({ lease }) => lease ?? []);
         reached.lost += leases.filter(({ state }) => state === 'lost').length;
         reached.heldAgain += leases.filter((lease, i) => wasLost(leases.slice(0, i), lease)).length;
       }),

@@ -70,9 +70,7 @@ describe('a write that applies', () => {
   test('J1 takes the next version and the next revision', () => {
     const first = applied(rows, write);
     expect(first.state).toMatchObject({ version: 1, revision: 3, timestampMs: NOW_MS, status: 20 });
-    expect(first.changes).toEqual([
-      { kind: 'state', revision: 3, timestampMs: NOW_MS, state: first.state },
-    ]);
+    expect(first.lease).toBeUndefined();
     expect(first.head).toEqual({ revision: 3, timestampMs: NOW_MS, statesCount: 1 });
     const second = applied(after(rows, write), { ...write, eventId: 'e2' });
     expect(second.state).toMatchObject({ version: 2, revision: 4, eventId: 'e2' });
@@ -81,20 +79,17 @@ describe('a write that applies', () => {
 
   test('J1 on a lost lease is two changes: first held again, then the state', () => {
     const lost = { ...rows, task: { ...task, state: 'lost' as const } };
-    const { changes, task: again, state, head } = applied(lost, write);
-    expect(changes.map(({ kind, revision }) => [kind, revision])).toEqual([
-      ['lease', 3],
-      ['state', 4],
-    ]);
+    const { task: again, lease, state, head } = applied(lost, write);
     expect(again).toMatchObject({ state: 'held', epoch: 2, revision: 3 });
+    expect(lease).toMatchObject({ state: 'held', epoch: 2, revision: 3 });
     expect([state.revision, head.revision]).toEqual([4, 4]);
   });
 
   test('on a released lease leaves it released: who closes may still flush', () => {
     const released = { ...rows, task: { ...task, state: 'released' as const } };
-    const { changes, task: again } = applied(released, write);
-    expect(changes.map(({ kind }) => kind)).toEqual(['state']);
-    expect(again).toBeUndefined();
+    const { task: again, lease, state, head } = applied(released, write);
+    expect([again, lease]).toEqual([undefined, undefined]);
+    expect([state.revision, head.revision]).toEqual([3, 3]);
   });
 
   test('J19 keeps the timestamp while the clock is behind', () => {

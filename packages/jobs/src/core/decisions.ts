@@ -11,17 +11,11 @@ import { defaultState, statusClass } from '../job.js';
 import { limitValues } from '../limits.js';
 import type { StoredState } from '../wire/messages.js';
 import * as refusals from './refusals.js';
-import type {
-  Applied,
-  CellRow,
-  HeadRow,
-  JobRow,
-  JobRows,
-  RecentWrite,
-  TaskRow,
-  WrittenTags,
-} from './rows.js';
+import type { CellRow, JobRow, JobRows, RecentWrite, TaskRow, WrittenTags } from './rows.js';
 import { jobInfoOf, leaseOf, nextChange } from './rows.js';
+
+/** Part of every decision to change something; a refusal is thrown. `head` is as of its last change. */
+export type Applied = Readonly<{ kind: 'apply'; head: JobRows['head'] }>;
 
 export type JobApplied = Applied & Readonly<{ job: JobRow; info: JobInfo }>;
 
@@ -79,17 +73,9 @@ export function decideMark(
   return applied(head, { ...job, deletedAtMs: head.timestampMs });
 }
 
-function applied(head: HeadRow, metadata: Omit<JobRow, 'metadataRevision'>): JobApplied {
-  const { revision, timestampMs } = head;
-  const job = { ...metadata, metadataRevision: revision };
-  const info = jobInfoOf(job, head);
-  return {
-    kind: 'apply',
-    head,
-    job,
-    info,
-    changes: [{ kind: 'job', revision, timestampMs, job: info }],
-  };
+function applied(head: JobRows['head'], metadata: Omit<JobRow, 'metadataRevision'>): JobApplied {
+  const job = { ...metadata, metadataRevision: head.revision };
+  return { kind: 'apply', head, job, info: jobInfoOf(job, head) };
 }
 
 // Leases: see the diagram in SPEC.md. A renewal that arrives after the release is late and changes nothing. Renewals and
@@ -136,11 +122,8 @@ export function decideLost(
 
 function transition(rows: LeaseRows, row: Omit<TaskRow, 'revision'>, nowMs: number): LeaseApplied {
   const head = nextChange(rows.head, nowMs);
-  const { revision, timestampMs } = head;
-  const task = { ...row, revision };
-  const lease = leaseOf(task, nowMs);
-  const changes = [{ kind: 'lease', revision, timestampMs, lease }] as const;
-  return { kind: 'apply', head, task, lease, changes };
+  const task = { ...row, revision: head.revision };
+  return { kind: 'apply', head, task, lease: leaseOf(task, nowMs) };
 }
 
 // State writes. The order of the checks is part of the contract. The event id comes first: a retry of an applied write
@@ -157,13 +140,12 @@ export type SetStateDecision =
   | Readonly<{ kind: 'duplicate'; state: StoredState }>
   /** `ifVersion` does not match: the result is the current state of the key, or the default one. */
   | Readonly<{ kind: 'version' }>
-  | (Applied &
-      Readonly<{
-        state: StoredState;
-        cell: CellRow;
-        /** Set if the lease was lost and is held again. */
-        task: TaskRow | undefined;
-      }>);
+  | StateApplied;
+
+/** `task` and `lease` are set if the lease was lost: it is held again, by a change before that of the state. */
+export type StateApplied = Applied &
+  Partial<LeaseApplied> &
+  Readonly<{ state: StoredState; cell: CellRow }>;
 
 /** `write` has passed `checkStateWrite`. `rows` is undefined if the job does not exist. */
 export function decideSetState(
@@ -173,54 +155,40 @@ export function decideSetState(
 ): SetStateDecision {
   if (!rows) throw refusals.noSuchJob(write.jobId);
   const { job, task, cell } = rows;
-  const { digest } = write;
-  const earlier = cell?.recent.find(({ eventId }) => eventId === write.eventId);
+  const { eventId, digest, ifVersion } = write;
+  const earlier = cell?.recent.find((each) => each.eventId === eventId);
   if (earlier?.digest === digest) return { kind: 'duplicate', state: stateOf(write, earlier) };
-  if (earlier) throw refusals.eventIdReused(write.eventId, write.tag);
+  if (earlier) throw refusals.eventIdReused(eventId, write.tag);
   refusals.checkUnmarked(job);
   refusals.checkFence(job, task, write);
-  const { ifVersion } = write;
   if (ifVersion !== undefined && ifVersion !== (cell?.version ?? 0)) return { kind: 'version' };
   if (!cell) {
     refusals.checkTagsCount(job, rows.tags, write.tag);
-    refusals.checkRoom(
-      'statesPerJobMax',
-      rows.head.statesCount + 1,
-      `states of job "${job.jobId}"`,
-    );
+    const states = `states of job "${job.jobId}"`;
+    refusals.checkRoom('statesPerJobMax', rows.head.statesCount + 1, states);
   }
   return apply(rows, write, nowMs);
 }
 
-function apply(rows: SetStateRows, write: CheckedWrite, nowMs: number): SetStateDecision {
+function apply(rows: SetStateRows, write: CheckedWrite, nowMs: number): StateApplied {
   const { cell, task } = rows;
+  const { eventId, digest, status, progress = 0 } = write;
   // A writer with the current epoch is alive: it was only paused.
-  const again = task?.state === 'lost' && transition(rows, { ...task, state: 'held' }, nowMs);
-  const next = nextChange(again ? again.head : rows.head, nowMs);
+  const isLost = task?.state === 'lost';
+  const again = isLost ? transition(rows, { ...task, state: 'held' }, nowMs) : undefined;
+  const next = nextChange(again?.head ?? rows.head, nowMs);
   const { revision, timestampMs } = next;
   const head = { revision, timestampMs, statesCount: next.statesCount + (cell ? 0 : 1) };
   const version = (cell?.version ?? 0) + 1;
-  const { eventId, digest } = write;
   const latest: RecentWrite = { eventId, version, revision, timestampMs, digest };
-  const state = stateOf(write, latest);
+  const recent = [latest, ...(cell?.recent ?? [])].slice(0, limitValues.recentEventIdsMax);
   return {
+    ...again,
     kind: 'apply',
     head,
-    state,
-    cell: {
-      version,
-      revision,
-      status: write.status,
-      progress: write.progress ?? 0,
-      recent: remembered(latest, cell),
-    },
-    task: again ? again.task : undefined,
-    changes: [...(again ? again.changes : []), { kind: 'state', revision, timestampMs, state }],
+    state: stateOf(write, latest),
+    cell: { version, revision, status, progress, recent },
   };
-}
-
-function remembered(latest: RecentWrite, cell: CellRow | undefined): readonly RecentWrite[] {
-  return [latest, ...(cell?.recent ?? [])].slice(0, limitValues.recentEventIdsMax);
 }
 
 function stateOf(

@@ -2,6 +2,7 @@
 import { SynclineError } from '@syncline/kernel';
 import { invalidArgument } from '@syncline/kernel/checks';
 import { limitExceeded } from '../checks/values.js';
+import type { LeaseRequest } from '../job.js';
 import { type JobsLimitName, limitValues } from '../limits.js';
 import type { JobRow, TaskRow, WrittenTags } from './rows.js';
 
@@ -27,11 +28,7 @@ export function checkUnmarked({ jobId, deletedAtMs }: JobRow): void {
 }
 
 /** Identifies the writer: what a manager received when it claimed its task. */
-export interface Claimant {
-  readonly incarnation: string;
-  readonly taskId: number;
-  readonly epoch: number;
-}
+export type Claimant = Pick<LeaseRequest, 'incarnation' | 'taskId' | 'epoch'>;
 
 /** J13: only the newest claim of this incarnation passes. A task that the job does not have is an invalid argument. */
 export function checkFence(job: JobRow, task: TaskRow | undefined, claimant: Claimant): void {

@@ -1,8 +1,7 @@
 // What every store keeps, in whatever format: one row per job, task and cell, and a log of changes. The core takes rows
 // and the time, and returns rows; a store reads them in one atomic step and stores the result in another.
 import { assert } from '@syncline/kernel';
-import type { JobInfo, State, TaskLease } from '../job.js';
-import type { StoredState } from '../wire/messages.js';
+import type { JobInfo, TaskLease } from '../job.js';
 
 export type JobRow = Omit<JobInfo, 'revision' | 'changedAtMs'> &
   /** The revision of its latest metadata write. */
@@ -38,13 +37,6 @@ export type CellRow = Readonly<{
   recent: readonly RecentWrite[];
 }>;
 
-export type DecidedChange = JobChange<StoredState>;
-
-export type JobChange<S = State> =
-  | Readonly<{ kind: 'state'; revision: number; timestampMs: number; state: S }>
-  | Readonly<{ kind: 'lease'; revision: number; timestampMs: number; lease: TaskLease }>
-  | Readonly<{ kind: 'job'; revision: number; timestampMs: number; job: JobInfo }>;
-
 export function jobInfoOf(row: JobRow, head: Pick<HeadRow, 'revision' | 'timestampMs'>): JobInfo {
   const { metadataRevision: _, ...metadata } = row;
   return { ...metadata, revision: head.revision, changedAtMs: head.timestampMs };
@@ -56,23 +48,10 @@ export function leaseOf(row: TaskRow, nowMs: number): TaskLease {
   return { ...row, expiresAtMs: expires ? Math.floor(nowMs) + row.ttlMs : 0 };
 }
 
-/**
- * Part of every decision to change something; a refusal is thrown. `changes` are in order of revision; the last one has
- * `head.revision`.
- */
-export type Applied = Readonly<{
-  kind: 'apply';
-  head: HeadRow;
-  changes: readonly DecidedChange[];
-}>;
-
 export type JobRows = Readonly<{ job: JobRow; head: HeadRow }>;
 
-/** Tags written by at least one task. A `Set` qualifies. */
-export interface WrittenTags {
-  readonly size: number;
-  has(tag: string): boolean;
-}
+/** Tags written by at least one task. */
+export type WrittenTags = Pick<ReadonlySet<string>, 'size' | 'has'>;
 
 /** J1: revisions rise by exactly one. J19: the timestamp never goes back, even if the clock does. */
 export function nextChange(head: HeadRow, nowMs: number): HeadRow {

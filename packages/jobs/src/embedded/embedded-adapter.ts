@@ -108,7 +108,7 @@ export class EmbeddedAdapter implements port.StoreAdapter<Handle> {
   async *listJobs({ prefix, after }: port.JobRange): AsyncGenerator<readonly port.ListedJob[]> {
     if (!JOB_ID_PART.test(prefix)) return;
     for await (const page of load.readBatches(this.#deps.storage, rows.jobsRange(prefix, after)))
-      yield page.flatMap(({ key, value }) => this.#listed(key, value));
+      yield page.flatMap((listed) => this.#listed(listed));
   }
 
   async deleteDamaged(jobId: string, incarnation: string | undefined) {
@@ -224,20 +224,17 @@ export class EmbeddedAdapter implements port.StoreAdapter<Handle> {
   }
 
   /** Empty if the job was deleted while the list was read, or its creation is in flight (J4). */
-  #listed(key: Uint8Array, value: load.ReadRow['value']): readonly port.ListedJob[] {
+  #listed(listed: load.ReadRow): readonly port.ListedJob[] {
     const { storage } = this.#deps;
-    const jobId = rows.jobIdOfKey(key);
-    try {
-      if (value instanceof SynclineError) throw value;
+    const jobs = load.decodeOrError(listed, (key, value) => {
       const { jobNo, row } = rows.decodeJobRow(key, value);
       if (!this.#isCommitted(jobNo)) return [];
       const head = rows.readRow(storage, rows.headRow, rows.headKey(jobNo));
-      if (head) return [{ row, head }];
-      return storage.get(key) ? [{ damagedJobId: jobId }] : [];
-    } catch (thrown) {
-      if (!hasCode(thrown, 'corrupt')) throw thrown;
-      return [{ damagedJobId: jobId }];
-    }
+      if (!head && storage.get(key)) throw rows.corruptRow(rows.headKey(jobNo));
+      return head ? [{ row, head }] : [];
+    });
+    if (jobs instanceof SynclineError) return [{ damagedJobId: rows.jobIdOfKey(listed.key) }];
+    return jobs;
   }
 }
 

@@ -4,12 +4,11 @@
 // the key's row has its revision. For most records this is known from memory; where memory has changed since the
 // snapshot was taken, the row is read from the snapshot.
 import { type Clock, type StorageSnapshot, SynclineError } from '@syncline/kernel';
-import { hasCode } from '../core/refusals.js';
 import type { ChangeSubject, JobFilter, StoredChange } from '../engine/changes.js';
 import { matchesFilter } from '../engine/changes.js';
 import type { MirroredJob, StoreView } from '../engine/store-adapter.js';
 import { limitValues } from '../limits.js';
-import { type EmbeddedHandle, readBatches, tagNoOf } from './load-rows.js';
+import { decodeOrError, type EmbeddedHandle, readBatches, tagNoOf } from './load-rows.js';
 import * as rows from './rows.js';
 
 type Pages = AsyncGenerator<readonly StoredChange[]>;
@@ -46,15 +45,15 @@ export function embeddedView(
 
   async function* walk(
     after: number,
-    isWanted: (change: StoredChange) => boolean,
     onDamaged: (revision: number, error: SynclineError) => void,
+    isWanted: (change: StoredChange) => boolean = () => true,
   ): Pages {
     if (after >= last) return;
     for await (const batch of readBatches(snapshot, rows.logRange(jobNo, after, last))) {
       const page: StoredChange[] = [];
-      for (const { key, value } of batch) {
-        const change = value instanceof SynclineError ? value : intactRecord(key, value);
-        if (change instanceof SynclineError) onDamaged(rows.revisionOfKey(key), change);
+      for (const row of batch) {
+        const change = decodeOrError(row, rows.decodeRecord);
+        if (change instanceof SynclineError) onDamaged(rows.revisionOfKey(row.key), change);
         else if (matchesFilter(filter, change) && isWanted(change)) page.push(change);
       }
       yield* pagesOf(page);
@@ -84,20 +83,16 @@ export function embeddedView(
     latest(after) {
       const { taskId, tag } = filter.scope;
       if (taskId !== undefined || tag !== undefined) return lookUp(after);
-      const isLatest = (change: StoredChange) => latestOf(change) === change.revision;
-      return walk(after, isLatest, (revision, error) => {
+      const onDamaged = (revision: number, error: SynclineError) => {
         if (latestRevisions().has(revision)) throw error;
-      });
+      };
+      return walk(after, onDamaged, (change) => latestOf(change) === change.revision);
     },
     changes: (after, onDamaged) =>
-      walk(
-        after,
-        () => true,
-        (revision, error) => {
-          if (!onDamaged) throw error;
-          onDamaged(revision);
-        },
-      ),
+      walk(after, (revision, error) => {
+        if (!onDamaged) throw error;
+        onDamaged(revision);
+      }),
     close: () => snapshot.close(),
   };
 }
@@ -114,13 +109,4 @@ function* pagesOf(changes: readonly StoredChange[]): Generator<readonly StoredCh
     pageBytes = bytes.length;
   }
   if (start < changes.length) yield changes.slice(start);
-}
-
-function intactRecord(key: Uint8Array, value: Uint8Array): StoredChange | SynclineError {
-  try {
-    return rows.decodeRecord(key, value);
-  } catch (thrown) {
-    if (hasCode(thrown, 'corrupt')) return thrown;
-    throw thrown;
-  }
 }

@@ -1,12 +1,7 @@
 // Reads rows from the storage: ranges of them, of which some may be damaged, all rows of a job, and what a store needs at
 // startup. A job does not change while it is not loaded, so consecutive reads are consistent.
-import {
-  readSound,
-  type Storage,
-  StorageBatch,
-  type StorageReads,
-  SynclineError,
-} from '@syncline/kernel';
+import type { Storage, StorageReads } from '@syncline/kernel';
+import { readSound, StorageBatch, SynclineError } from '@syncline/kernel';
 import { encode } from '@syncline/kernel/wire';
 import { hasCode } from '../core/refusals.js';
 import type { TaskRow } from '../core/rows.js';
@@ -14,31 +9,33 @@ import { countRows } from '../engine/job-mirror.js';
 import type * as port from '../engine/store-adapter.js';
 import * as rows from './rows.js';
 
-export interface RowVisitor {
-  row(key: Uint8Array, value: Uint8Array): void;
-  damaged(key: Uint8Array, error: SynclineError): void;
-}
+type Decode<T> = (key: Uint8Array, value: Uint8Array) => T;
 
 export async function readRows(
   reads: StorageReads,
   range: rows.KeyRange,
-  visitor: RowVisitor,
+  visitor: Readonly<{ row: Decode<void>; damaged(key: Uint8Array, error: SynclineError): void }>,
 ): Promise<void> {
   for await (const batch of readBatches(reads, range)) {
-    for (const { key, value } of batch) {
-      try {
-        if (value instanceof SynclineError) throw value;
-        visitor.row(key, value);
-      } catch (thrown) {
-        if (!hasCode(thrown, 'corrupt')) throw thrown;
-        visitor.damaged(key, thrown);
-      }
+    for (const row of batch) {
+      const result = decodeOrError(row, visitor.row);
+      if (result instanceof SynclineError) visitor.damaged(row.key, result);
     }
   }
 }
 
 /** A row as read from the storage. For a damaged one, `value` is the error. */
 export type ReadRow = Readonly<{ key: Uint8Array; value: Uint8Array | SynclineError }>;
+
+/** Returns the error if the storage or `decode` finds the row damaged. */
+export function decodeOrError<T>({ key, value }: ReadRow, decode: Decode<T>): T | SynclineError {
+  try {
+    return value instanceof SynclineError ? value : decode(key, value);
+  } catch (thrown) {
+    if (hasCode(thrown, 'corrupt')) return thrown;
+    throw thrown;
+  }
+}
 
 /** Reads a range in the storage's batches. A damaged row does not end the read, unless its key is truncated. */
 export async function* readBatches(

@@ -4,6 +4,7 @@
 // keeps a checksum over key and value, so rows have none.
 import { type StorageReads, SynclineError } from '@syncline/kernel';
 import * as wire from '@syncline/kernel/wire';
+import { hasCode } from '../core/refusals.js';
 import type { CellRow, JobRow, RecentWrite, TaskRow } from '../core/rows.js';
 import { CellCounts } from '../engine/cell-counts.js';
 import { type ChangeKind, type StoredChange, subjectOf } from '../engine/changes.js';
@@ -24,10 +25,7 @@ export const KeyKind = {
 
 export type JobKeyKind = (typeof KeyKind)['head' | 'tag' | 'cell' | 'task' | 'log' | 'deleted'];
 
-export interface KeyRange {
-  readonly from: Uint8Array;
-  readonly to: Uint8Array;
-}
+export type KeyRange = Readonly<{ from: Uint8Array; to: Uint8Array }>;
 
 const WORD = 0x1_0000_0000;
 const JOB_KEY_BYTES = 9;
@@ -301,9 +299,7 @@ function unlessMalformed<T>(key: Uint8Array, read: () => T): T {
   try {
     return read();
   } catch (thrown) {
-    if (thrown instanceof SynclineError && thrown.code === 'invalid-argument')
-      throw corruptRow(key);
-    throw thrown;
+    throw hasCode(thrown, 'invalid-argument') ? corruptRow(key) : thrown;
   }
 }
 

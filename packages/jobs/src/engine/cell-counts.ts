@@ -84,11 +84,7 @@ export class CellCounts extends ClassCounts {
   }
 }
 
-export interface Cell {
-  readonly taskId: number;
-  readonly tag: string;
-  readonly status: number;
-}
+export type Cell = Readonly<{ taskId: number; tag: string; status: number }>;
 
 export function cellName(taskId: number, tag: string): string {
   return `${taskId} ${tag}`;
@@ -104,10 +100,7 @@ export function progressOf<S extends object>(
   summary: ScopeSummary,
   stateOf: (cell: Cell) => S,
 ): Progress<S> {
-  const { tags, ...whole } = mapProgress({ revision, ...summary }, stateOf);
   // With 256 tags, payloads would dominate the size.
-  const withoutPayloads = ({ lowest, worst, ...row }: TagProgress<S>) => {
-    return { ...row, lowest: withoutPayload(lowest), worst: withoutPayload(worst) };
-  };
-  return { ...whole, tags: tags.map(withoutPayloads) };
+  const stateOfTag = (cell: Cell) => withoutPayload(stateOf(cell));
+  return mapProgress({ revision, ...summary }, stateOf, stateOfTag);
 }

@@ -74,6 +74,9 @@ export function subjectOf(kind: ChangeKind, bytes: Uint8Array): Required<Scope> 
 /** Approximate overhead of a buffered change, excluding its bytes. */
 const CHANGE_BYTES = 200;
 
+/** The job of a feed, and the base of its cursors. */
+export type FeedJob = Readonly<{ jobId: string; base: string }>;
+
 /** A committed change in the feed. All live subscribers share one instance. */
 export class JobFeedChange implements FeedChange {
   readonly stored: StoredChange;
@@ -87,11 +90,7 @@ export class JobFeedChange implements FeedChange {
   #topics: readonly string[] | undefined;
   #decoded: WeakRef<JobEvent> | undefined;
 
-  constructor(
-    stored: StoredChange,
-    { jobId, base }: { readonly jobId: string; readonly base: string },
-    publishedAtMs: number,
-  ) {
+  constructor(stored: StoredChange, { jobId, base }: FeedJob, publishedAtMs: number) {
     this.stored = stored;
     this.revision = stored.revision;
     this.jobId = jobId;

@@ -182,27 +182,17 @@ export abstract class LocalJobStore extends CheckedJobStore {
   ): Promise<OpenedSubscription>;
 
   async setEncoded(write: CheckedWrite): Promise<EncodedResult> {
-    return timedWrite(this.timing, () => {
-      this.begin(undefined);
-      return this.writes.setState(write, undefined);
-    });
+    return timedWrite(this.timing, () => this.writes.setState(write, this.begin(undefined)));
   }
 
   subscribe(jobId: string, options: StoreSubscribeOptions): JobSubscription {
-    return this.#subscribe(jobId, options, decodeEvent);
+    const open = (signal: AbortSignal) => this.openSubscription(jobId, options, signal);
+    return storeSubscription(open, options, decodeEvent);
   }
 
   subscribeEncoded(jobId: string, options: StoreSubscribeOptions): JobSubscription<EncodedEvent> {
-    return this.#subscribe(jobId, options, (event) => event);
-  }
-
-  #subscribe<E>(
-    jobId: string,
-    options: StoreSubscribeOptions,
-    convert: (event: EncodedEvent) => E,
-  ): JobSubscription<E> {
     const open = (signal: AbortSignal) => this.openSubscription(jobId, options, signal);
-    return new StoreSubscription(open, options, convert);
+    return storeSubscription(open, options, (event) => event);
   }
 }
 
@@ -218,83 +208,30 @@ export function progressWithPayloads(progress: Progress<StoredState>): Progress 
   return mapProgress(progress, (state) => withPayload(state));
 }
 
-type Open = (signal: AbortSignal) => Promise<OpenedSubscription> | OpenedSubscription;
-type Options = Pick<StoreSubscribeOptions, 'after' | 'signal'>;
-
 /**
  * Opened on the first pull, so that `subscribe` need not wait and errors are thrown to the reader. The signal of `open`
  * fires if the subscription ends before it is open; later, the opened one watches the signal of the options itself.
  */
-export class StoreSubscription<E> implements JobSubscription<E> {
-  readonly #open: Open;
-  readonly #options: Options;
-  readonly #convert: (event: EncodedEvent) => E;
-  readonly #stop = new AbortController();
-  #opening: Promise<OpenedSubscription | undefined> | undefined;
-  #opened: OpenedSubscription | undefined;
-
-  constructor(open: Open, options: Options, convert: (event: EncodedEvent) => E) {
-    this.#open = open;
-    this.#options = options;
-    this.#convert = convert;
-  }
-
-  get cursor() {
-    return this.#opened ? this.#opened.cursor() : this.#options.after;
-  }
-
-  batches(max?: number): AsyncIterableIterator<readonly E[]> {
-    return this.#iterate(max, (batch) => batch.map(this.#convert));
-  }
-
-  [Symbol.asyncIterator](): AsyncIterableIterator<E> {
-    return this.#iterate(1, ([event]) => this.#convert(event as EncodedEvent));
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#stop.abort();
-    this.#opened?.events.close();
-  }
-
-  /** Not a generator: its `return` would wait for a `next` that waits for an event. */
-  #iterate<T>(
-    max: number | undefined,
-    convert: (batch: readonly EncodedEvent[]) => T,
-  ): AsyncIterableIterator<T> {
-    const ended = { done: true, value: undefined } as const;
-    let iterator: AsyncIterator<readonly EncodedEvent[]> | undefined;
-    const outer: AsyncIterableIterator<T> = {
-      next: async () => {
-        if (iterator === undefined) {
-          this.#opening ??= this.#openNow();
-          const opened = await this.#opening;
-          if (!opened) return ended;
-          iterator ??= opened.events.batches(max);
-        }
-        const result = await iterator.next();
-        return result.done ? ended : { done: false, value: convert(result.value) };
-      },
-      return: async () => {
-        await this[Symbol.asyncDispose]();
-        return ended;
-      },
-      [Symbol.asyncIterator]: () => outer,
-    };
-    return outer;
-  }
+export function storeSubscription<E>(
+  open: (signal: AbortSignal) => Promise<OpenedSubscription> | OpenedSubscription,
+  { after, signal }: Pick<StoreSubscribeOptions, 'after' | 'signal'>,
+  convert: (event: EncodedEvent) => E,
+): JobSubscription<E> {
+  const stop = new AbortController();
+  const ended = { done: true, value: undefined } as const;
+  let opening: Promise<OpenedSubscription | undefined> | undefined;
+  let opened: OpenedSubscription | undefined;
 
   /** Undefined if the subscription has already ended. */
-  async #openNow(): Promise<OpenedSubscription | undefined> {
-    const stop = this.#stop;
-    const { signal } = this.#options;
+  async function openNow(): Promise<OpenedSubscription | undefined> {
     const stopNow = () => stop.abort(signal?.reason);
     if (signal?.aborted) stopNow();
     if (stop.signal.aborted) return undefined;
     signal?.addEventListener('abort', stopNow);
     try {
-      this.#opened = await this.#open(stop.signal);
-      if (stop.signal.aborted) this.#opened.events.close();
-      return this.#opened;
+      opened = await open(stop.signal);
+      if (stop.signal.aborted) opened.events.close();
+      return opened;
     } catch (thrown) {
       if (stop.signal.aborted) return undefined;
       throw thrown;
@@ -302,4 +239,44 @@ export class StoreSubscription<E> implements JobSubscription<E> {
       signal?.removeEventListener('abort', stopNow);
     }
   }
+
+  async function close(): Promise<void> {
+    stop.abort();
+    opened?.events.close();
+  }
+
+  /** Not a generator: its `return` would wait for a `next` that waits for an event. */
+  function iterate<T>(
+    max: number | undefined,
+    pick: (batch: readonly EncodedEvent[]) => T,
+  ): AsyncIterableIterator<T> {
+    let iterator: AsyncIterator<readonly EncodedEvent[]> | undefined;
+    const outer: AsyncIterableIterator<T> = {
+      next: async () => {
+        if (iterator === undefined) {
+          opening ??= openNow();
+          const events = (await opening)?.events;
+          if (!events) return ended;
+          iterator ??= events.batches(max);
+        }
+        const result = await iterator.next();
+        return result.done ? ended : { done: false, value: pick(result.value) };
+      },
+      return: async () => {
+        await close();
+        return ended;
+      },
+      [Symbol.asyncIterator]: () => outer,
+    };
+    return outer;
+  }
+
+  return {
+    get cursor() {
+      return opened ? opened.cursor() : after;
+    },
+    batches: (max) => iterate(max, (batch) => batch.map(convert)),
+    [Symbol.asyncIterator]: () => iterate(1, ([event]) => convert(event as EncodedEvent)),
+    [Symbol.asyncDispose]: close,
+  };
 }

@@ -133,7 +133,7 @@ export class Commits {
     const known = this.#lanes.get(name);
     if (known) return known;
     const onIdle = () => void (adapter.shared && this.#lanes.delete(name));
-    const lane = new CommitLane(clock, (calls) => this.#commit(calls), onIdle);
+    const lane = createLane(clock, (calls) => this.#commit(calls), onIdle);
     this.#lanes.set(name, lane);
     return lane;
   }
@@ -170,7 +170,7 @@ export class Commits {
 
   #wanted(calls: readonly PendingCall[]): readonly CommitRequest[] {
     const jobId = calls[0]?.jobId ?? '';
-    const known = this.#deps.jobs.peek(jobId);
+    const known = this.#deps.jobs.loaded.get(jobId);
     const cells = calls.flatMap(({ options }) => options.cell ?? []);
     const overdue = calls.flatMap(({ options }) => options.overdue ?? []);
     return [{ jobId, known, cells, overdue }];
@@ -179,7 +179,7 @@ export class Commits {
   #apply(staged: StagedJob): void {
     const { jobs } = this.#deps;
     const { job, isNew, isDeleted } = staged;
-    const current = jobs.peek(staged.row.jobId);
+    const current = jobs.loaded.get(staged.row.jobId);
     assert(isNew || current === job, 'J1: a job stays in memory while a commit holds it');
     const before = isNew ? 0 : job.head.logRecords;
     staged.apply();
@@ -246,86 +246,82 @@ function pendingCall(
   };
 }
 
-type CommitCalls = (calls: readonly PendingCall[]) => Promise<void>;
+type CommitLane = ReturnType<typeof createLane>;
 
-class CommitLane {
-  readonly #clock: Pick<Clock, 'defer'>;
-  readonly #commit: CommitCalls;
-  readonly #onIdle: () => void;
-  #waiting: PendingCall[] = [];
-  #readersCount = 0;
+function createLane(
+  clock: Pick<Clock, 'defer'>,
+  commit: (calls: readonly PendingCall[]) => Promise<void>,
+  onIdle: () => void,
+) {
+  let waiting: PendingCall[] = [];
+  let readersCount = 0;
   /** A commit, or a read that the next commit waits for. */
-  #inFlight: Promise<void> | undefined;
-  #isReading = false;
-  #planned: Promise<void> | undefined;
-
-  constructor(clock: Pick<Clock, 'defer'>, commit: CommitCalls, onIdle: () => void) {
-    this.#clock = clock;
-    this.#commit = commit;
-    this.#onIdle = onIdle;
-  }
-
-  add(call: PendingCall): void {
-    this.#waiting.push(call);
-    this.#plan();
-  }
-
-  /** Reads as soon as no commit is in flight. If `read` returns a promise, the next commit waits for it. */
-  async betweenCommits<T>(read: () => T | Promise<T>): Promise<T> {
-    this.#readersCount += 1;
-    while (this.#inFlight) await this.#inFlight;
-    this.#readersCount -= 1;
-    const result = read();
-    if (result instanceof Promise) this.#occupy(this.#reading(result));
-    return result;
-  }
+  let inFlight: Promise<void> | undefined;
+  let isReading = false;
+  let planned: Promise<void> | undefined;
 
   /** Calls come before the next reader: reads that fail and are repeated must not hold them up for ever. */
-  async #reading(read: Promise<unknown>): Promise<void> {
-    this.#isReading = true;
+  async function reading(read: Promise<unknown>): Promise<void> {
+    isReading = true;
     await Promise.allSettled([read]);
-    this.#isReading = false;
-    if (this.#waiting.length > 0) await this.#commit(this.#take());
+    isReading = false;
+    if (waiting.length > 0) await commit(take());
   }
 
-  /** Resolves when all calls were committed. Reads may continue. */
-  async idle(): Promise<void> {
-    const isBusy = () => this.#waiting.length > 0 || (this.#inFlight && !this.#isReading);
-    while (this.#planned || isBusy()) await (this.#inFlight ?? this.#planned);
-  }
-
-  #take(): readonly PendingCall[] {
+  function take(): readonly PendingCall[] {
     const { commitWritesMax, commitBytesMax } = limitValues;
     let bytes = 0;
     const isBeyond = (call: PendingCall, at: number) => {
       bytes += call.bytes;
       return at > 0 && (at >= commitWritesMax || bytes > commitBytesMax);
     };
-    const end = this.#waiting.findIndex(isBeyond);
-    const taken = end === -1 ? this.#waiting : this.#waiting.slice(0, end);
-    this.#waiting = this.#waiting.slice(taken.length);
+    const end = waiting.findIndex(isBeyond);
+    const taken = end === -1 ? waiting : waiting.slice(0, end);
+    waiting = waiting.slice(taken.length);
     return taken;
   }
 
   /** Commits at the end of this turn of the event loop, with all calls that have arrived by then. */
-  #plan(): void {
-    if (this.#planned || this.#inFlight) return;
-    this.#planned = new Promise((resolve) => {
-      this.#clock.defer(() => {
-        this.#planned = undefined;
-        const isDue = !this.#inFlight && this.#waiting.length > 0;
-        if (isDue) this.#occupy(this.#commit(this.#take()));
+  function plan(): void {
+    if (planned || inFlight) return;
+    planned = new Promise((resolve) => {
+      clock.defer(() => {
+        planned = undefined;
+        if (!inFlight && waiting.length > 0) occupy(commit(take()));
         resolve();
       });
     });
   }
 
   /** Store failures go to the callers; if `work` throws, it is a bug, and ends the process. */
-  #occupy(work: Promise<void>): void {
-    this.#inFlight = work.then(() => {
-      this.#inFlight = undefined;
-      if (this.#waiting.length > 0) this.#plan();
-      else if (this.#readersCount === 0) this.#onIdle();
+  function occupy(work: Promise<void>): void {
+    inFlight = work.then(() => {
+      inFlight = undefined;
+      if (waiting.length > 0) plan();
+      else if (readersCount === 0) onIdle();
     });
   }
+
+  return {
+    add(call: PendingCall): void {
+      waiting.push(call);
+      plan();
+    },
+
+    /** Reads as soon as no commit is in flight. If `read` returns a promise, the next commit waits for it. */
+    async betweenCommits<T>(read: () => T | Promise<T>): Promise<T> {
+      readersCount += 1;
+      while (inFlight) await inFlight;
+      readersCount -= 1;
+      const result = read();
+      if (result instanceof Promise) occupy(reading(result));
+      return result;
+    },
+
+    /** Resolves when all calls were committed. Reads may continue. */
+    async idle(): Promise<void> {
+      const isBusy = () => waiting.length > 0 || (inFlight && !isReading);
+      while (planned || isBusy()) await (inFlight ?? planned);
+    },
+  };
 }

@@ -25,6 +25,7 @@ export class JobCache {
   readonly #limits: JobCacheLimits;
   /** Least recently used first. */
   readonly #jobs = new Map<string, JobMirror>();
+  readonly loaded: ReadonlyMap<string, JobMirror> = this.#jobs;
   readonly feeds = new Map<string, FollowedJob>();
   /** Loads that concurrent calls share. One whose job is created meanwhile is removed: its rows may be inconsistent. */
   readonly #loading = new Map<string, Promise<void>>();
@@ -36,24 +37,12 @@ export class JobCache {
     this.#limits = limits;
   }
 
-  get count(): number {
-    return this.#jobs.size;
-  }
-
   /** Over the limit although everything that can be evicted has been. */
   get isOverfull(): boolean {
     return this.bytes > this.#limits.cacheBytesMax;
   }
 
-  values(): IterableIterator<JobMirror> {
-    return this.#jobs.values();
-  }
-
-  peek(jobId: string): JobMirror | undefined {
-    return this.#jobs.get(jobId);
-  }
-
-  /** Like `peek`, but makes the job the most recently used. */
+  /** Returns the job if it is in memory, and makes it the most recently used. */
   touch(jobId: string): JobMirror | undefined {
     const job = this.#jobs.get(jobId);
     if (!job) return undefined;

@@ -82,10 +82,6 @@ class TagCells {
     this.#numTasks = numTasks;
   }
 
-  get writtenCount(): number {
-    return this.counts.total;
-  }
-
   /** The cell of the lowest task that never wrote this tag. States are never removed, so this task only rises. */
   get firstUnwritten(): readonly Cell[] {
     while (this.revisionOf(this.#firstUnwritten) > 0) this.#firstUnwritten += 1;
@@ -202,8 +198,8 @@ export class JobCells {
   setExpectedTags(expectedTags: readonly string[]): void {
     this.#expected = new Set(expectedTags);
     this.#sortedTags = undefined;
-    for (const [tag, { writtenCount }] of this.#tags)
-      if (writtenCount === 0 && !this.#expected.has(tag)) this.#tags.delete(tag);
+    for (const [tag, { counts }] of this.#tags)
+      if (counts.total === 0 && !this.#expected.has(tag)) this.#tags.delete(tag);
     for (const tag of expectedTags) this.#tagCells(tag);
   }
 
@@ -219,7 +215,7 @@ export class JobCells {
   }
 
   writtenCount(tag: string): number {
-    return this.#tags.get(tag)?.writtenCount ?? 0;
+    return this.#tags.get(tag)?.counts.total ?? 0;
   }
 
   /** Everything but `versions` and `epochs`, which the caller must set. */
@@ -227,7 +223,7 @@ export class JobCells {
     const counts = new CellCounts(this.#silentTasks);
     for (const cells of this.#tags.values()) {
       counts.addAll(cells.counts);
-      if (this.#expected.has(cells.tag)) counts.expectedWritten += cells.writtenCount;
+      if (this.#expected.has(cells.tag)) counts.expectedWritten += cells.counts.total;
     }
     counts.lostTasks = this.lostTasks.size;
     return counts;
@@ -267,7 +263,7 @@ export class JobCells {
   #summaryOfTag(cells: TagCells): CellsSummary {
     const counts = new ClassCounts();
     counts.addAll(cells.counts);
-    counts.notStarted += this.#numTasks - cells.writtenCount;
+    counts.notStarted += this.#numTasks - cells.counts.total;
     const unwritten = cells.firstUnwritten;
     return summaryOf(counts, (rankOf) => [...unwritten, cells.first(rankOf) ?? []].flat());
   }

@@ -8,12 +8,8 @@ import { LocalJobStore, type StoreWrites } from './checked-job-store.js';
 import { Commits } from './commits.js';
 import { type Compaction, createCompaction } from './compaction.js';
 import { JobCache } from './job-cache.js';
-import {
-  JobFeed,
-  type JobFeedSource,
-  type OpenedSubscription,
-  SubscriberQuota,
-} from './job-feed.js';
+import type { JobFeedSource, OpenedSubscription } from './job-feed.js';
+import { JobFeed, SubscriberQuota } from './job-feed.js';
 import type { JobMirror } from './job-mirror.js';
 import { JobReads } from './job-reads.js';
 import { jobWrites } from './job-writes.js';
@@ -112,7 +108,7 @@ export class JobEngine extends LocalJobStore implements AdapterHost {
   override status() {
     return {
       jobs: this.#commits.jobsCount,
-      loadedJobs: this.#jobs.count,
+      loadedJobs: this.#jobs.loaded.size,
       cacheBytes: this.#jobs.bytes,
       writeQueue: this.#commits.quota.count,
       writeQueueBytes: this.#commits.quota.bytes,
@@ -135,7 +131,7 @@ export class JobEngine extends LocalJobStore implements AdapterHost {
   }
 
   wake(jobId: string, revision?: number): void {
-    const job = this.#jobs.peek(jobId);
+    const job = this.#jobs.loaded.get(jobId);
     if (!job || !this.#jobs.isFollowed(jobId) || this.isClosed) return;
     this.#commits.catchUp(job, revision).catch((thrown: unknown) => {
       const { code } = SynclineError.from(thrown);
@@ -154,7 +150,7 @@ export class JobEngine extends LocalJobStore implements AdapterHost {
   }
 
   async markLive(): Promise<void> {
-    const jobs = this.followed().flatMap(({ jobId }) => this.#jobs.peek(jobId) ?? []);
+    const jobs = this.followed().flatMap(({ jobId }) => this.#jobs.loaded.get(jobId) ?? []);
     await Promise.all(jobs.map((job) => this.#commits.catchUp(job)));
     for (const { feed } of this.#jobs.feeds.values()) feed.markLive();
   }
@@ -187,7 +183,7 @@ export class JobEngine extends LocalJobStore implements AdapterHost {
     const sweep = () => {
       for (const jobId of this.#jobs.feeds.keys())
         if (!this.#jobs.isFollowed(jobId)) this.#jobs.endFeed(jobId, 'unused');
-      for (const job of this.#jobs.values()) {
+      for (const job of this.#jobs.loaded.values()) {
         this.#compaction.consider(job, 1); // first: `changed` may evict a job that has nothing to do
         this.#jobs.changed(job);
       }

@@ -5,12 +5,12 @@ import { createFeedRig, settle } from '../conformance/feed-rig.js';
 import { checkTrace } from '../conformance/trace/check-trace.js';
 import { CommittedLog } from '../conformance/trace/committed-log.js';
 import { formatTrace, type TracePart } from '../conformance/trace/job-trace.js';
+import type { JobChange } from '../conformance/trace/keys.js';
 import {
   isInReplay,
   nextPhase,
   type SubscriptionPhase,
 } from '../conformance/trace/subscription-phase.js';
-import type { JobChange } from '../core/rows.js';
 import type { Scope } from '../job.js';
 import type { Cursor, History, JobEvent, JobSubscription, Overflow } from '../job-store.js';
 

@@ -3,11 +3,12 @@ import type { BufferRoom, Clock, FeedPosition, FeedPresenter, FeedStore } from '
 import { Feed, type FeedSubscription, SynclineError } from '@syncline/kernel';
 import { checkSubscribeOptions } from '../checks/input.js';
 import { limitExceeded } from '../checks/values.js';
+import type { Mutable } from '../job.js';
 import type { Cursor, History, Overflow, StoreSubscribeOptions } from '../job-store.js';
 import { formatCursor, parseCursor } from '../job-store.js';
 import { type JobsLimitName, limitValues } from '../limits.js';
 import type { JobsMetrics } from '../metrics-list.js';
-import type { EncodedEvent, JobFilter, StoredChange } from './changes.js';
+import type { EncodedEvent, FeedJob, JobFilter, StoredChange } from './changes.js';
 import { filterTopics, JobFeedChange, jobFilter, matchesFilter } from './changes.js';
 import type { StoreView } from './store-adapter.js';
 
@@ -74,7 +75,7 @@ export interface OpenedSubscription {
 
 export class JobFeed extends Feed<JobFeedChange, JobFilter> {
   readonly #deps: JobFeedDeps;
-  readonly #job: { readonly jobId: string; base: string };
+  readonly #job: Mutable<FeedJob>;
   readonly #history: History;
 
   constructor(deps: JobFeedDeps, options: JobFeedOptions) {
@@ -139,10 +140,7 @@ export class JobFeed extends Feed<JobFeedChange, JobFilter> {
   }
 }
 
-function feedStore(
-  source: JobFeedSource,
-  job: { readonly jobId: string; readonly base: string },
-): FeedStore<JobFeedChange, JobFilter> {
+function feedStore(source: JobFeedSource, job: FeedJob): FeedStore<JobFeedChange, JobFilter> {
   async function* pages(from: AsyncIterable<readonly StoredChange[]>) {
     for await (const page of from) yield page.map((change) => new JobFeedChange(change, job, 0));
   }
@@ -171,7 +169,7 @@ interface JobPresenter extends FeedPresenter<JobFeedChange, EncodedEvent> {
 /** Creates the events of one subscriber, and records its metrics. `job.base` changes on a reset. */
 function jobPresenter(
   { clock, metrics, quota }: JobFeedDeps,
-  job: { readonly base: string },
+  job: FeedJob,
   options: Readonly<{ history: History; overflow: Overflow; after: Cursor | undefined }>,
 ): JobPresenter {
   const { history, overflow, after } = options;

@@ -4,12 +4,12 @@
 // that memory refers to, the read waits until the two are in sync and tries again. So a read never returns a state
 // before its writer has received a reply, and never combines a state with an older aggregate.
 import { SynclineError } from '@syncline/kernel';
-import { type CheckedJobQuery, checkScope, isSummaryWanted } from '../checks/input.js';
+import { type CheckedJobQuery, checkScope } from '../checks/input.js';
 import { checkTaskId } from '../checks/values.js';
 import { hasCode, noSuchJob } from '../core/refusals.js';
 import { jobInfoOf, leaseOf } from '../core/rows.js';
 import type { JobInfo, JobList, JobSummary, Scope } from '../job.js';
-import { defaultState } from '../job.js';
+import { defaultState, STATUS_CLASSES } from '../job.js';
 import type { PageBounds } from '../job-store.js';
 import { limitValues } from '../limits.js';
 import type { StoredState } from '../wire/messages.js';
@@ -20,7 +20,7 @@ import type { EngineParts } from './commits.js';
 import type { JobFeedView } from './job-feed.js';
 import type { JobMirror } from './job-mirror.js';
 import { Slots } from './slots.js';
-import type { CellRef, StoreView } from './store-adapter.js';
+import type { CellRef } from './store-adapter.js';
 
 type Signal = AbortSignal | undefined;
 
@@ -91,7 +91,7 @@ export class JobReads implements StoreReads {
         yield page.map((listed): ListedSummary => {
           const isDamaged = 'damagedJobId' in listed;
           const jobId = isDamaged ? listed.damagedJobId : listed.row.jobId;
-          const mirror = adapter.shared ? undefined : jobs.peek(jobId);
+          const mirror = adapter.shared ? undefined : jobs.loaded.get(jobId);
           if (mirror) return summaryOf(mirror);
           return isDamaged ? listed : summaryOf(listed);
         });
@@ -116,7 +116,7 @@ export class JobReads implements StoreReads {
     try {
       const job = await jobs.load(jobId);
       if (job?.row.incarnation !== incarnation) throw noSuchJob(jobId);
-      const view = await this.#open(job, filter, { signal, isSubscriber });
+      const view = await this.#open(job, filter, signal, isSubscriber);
       let isOpen = true;
       return {
         revision: view.revision,
@@ -139,11 +139,7 @@ export class JobReads implements StoreReads {
     }
   }
 
-  async #open(
-    job: JobMirror,
-    filter: JobFilter,
-    { signal, isSubscriber }: { readonly signal: Signal; readonly isSubscriber: boolean },
-  ): Promise<StoreView> {
+  async #open(job: JobMirror, filter: JobFilter, signal: Signal, isSubscriber: boolean) {
     const { adapter, clock, commits } = this.#deps;
     for (;;) {
       try {
@@ -181,7 +177,7 @@ export class JobReads implements StoreReads {
     const { jobs, commits, metrics } = this.#deps;
     for (;;) {
       this.#deps.begin(signal);
-      const isLoaded = jobs.peek(jobId) !== undefined;
+      const isLoaded = jobs.loaded.get(jobId) !== undefined;
       metrics.add(`syncline_jobs_cache_${isLoaded ? 'hits' : 'misses'}_total`);
       jobs.hold(jobId);
       try {
@@ -255,6 +251,11 @@ export async function jobListOf(
   const damaged: string[] = [];
   let bytes = 0;
   let last = '';
+  /** Whether `worst` is the most severe class that contains a cell. Every job has at least one cell. */
+  const isWanted = ({ cells }: JobSummary) => {
+    const counts = { ...cells, 'not-started': cells.notStarted };
+    return !query.worst || query.worst === STATUS_CLASSES.find((each) => counts[each] > 0);
+  };
   const result = (hasMore: boolean): JobList => ({
     jobs,
     ...(damaged.length > 0 && { damaged }),
@@ -263,7 +264,7 @@ export async function jobListOf(
   for await (const page of pages) {
     for (const listed of page) {
       const isDamaged = 'damagedJobId' in listed;
-      if (!isDamaged && !isSummaryWanted(query, listed)) continue;
+      if (!isDamaged && !isWanted(listed)) continue;
       bytes += Buffer.byteLength(JSON.stringify(listed));
       const count = jobs.length + damaged.length;
       if (count === query.limit || (count > 0 && bytes > limitValues.listJobsBytesMax))

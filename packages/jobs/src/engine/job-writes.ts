@@ -4,6 +4,7 @@ import * as core from '../core/decisions.js';
 import { checkIncarnationOf, hasCode } from '../core/refusals.js';
 import { leaseOf } from '../core/rows.js';
 import { defaultState, type LeaseRequest } from '../job.js';
+import type { CreatedJob } from '../job-store.js';
 import { countFenced } from '../metrics-list.js';
 import { CellCounts } from './cell-counts.js';
 import { encodeState } from './changes.js';
@@ -47,24 +48,22 @@ export function jobWrites(parts: EngineParts, leases: Leases): StoreWrites {
   };
 
   return {
-    createJob: (spec, signal) =>
-      commit(
-        spec.jobId,
-        (staged, batch) => {
-          const decision = core.decideCreate(staged?.rows, spec, {
-            incarnation: Buffer.from(random.bytes(INCARNATION_BYTES)).toString('hex'),
-            jobsCount: batch.jobsCount,
-            nowMs: clock.nowMs(),
-          });
-          if (decision.kind === 'unchanged') return { job: decision.info, created: false };
-          const counts = new CellCounts(spec.numTasks);
-          const head = { revision: 0, timestampMs: 0, compactedTo: 0, logRecords: 0, counts };
-          const rows = { row: decision.job, head, tasks: [], cells: [], handle: undefined };
-          batch.add(jobs.create(rows), true).stage(decision);
-          return { job: decision.info, created: true };
-        },
-        { signal },
-      ),
+    createJob(spec, signal) {
+      const decide: DecideCall<CreatedJob> = (staged, batch) => {
+        const decision = core.decideCreate(staged?.rows, spec, {
+          incarnation: Buffer.from(random.bytes(INCARNATION_BYTES)).toString('hex'),
+          jobsCount: batch.jobsCount,
+          nowMs: clock.nowMs(),
+        });
+        if (decision.kind === 'unchanged') return { job: decision.info, created: false };
+        const counts = new CellCounts(spec.numTasks);
+        const head = { revision: 0, timestampMs: 0, compactedTo: 0, logRecords: 0, counts };
+        const rows = { row: decision.job, head, tasks: [], cells: [], handle: undefined };
+        batch.add(jobs.create(rows), true).stage(decision);
+        return { job: decision.info, created: true };
+      };
+      return commit(spec.jobId, decide, { signal });
+    },
 
     async updateJob(meant, patch, signal) {
       const { info } = await change(meant.jobId, signal, (staged, nowMs) =>
@@ -103,13 +102,10 @@ export function jobWrites(parts: EngineParts, leases: Leases): StoreWrites {
 
     async lease(request, signal) {
       const { jobId, incarnation, taskId } = request;
+      const decide = (staged: StagedJob | undefined, nowMs: number) =>
+        core.decideLease(staged?.rowsWith(taskId), request, nowMs);
       const renewed = request.action === 'renew' ? await renew(request) : undefined;
-      const decided =
-        renewed ??
-        (await change(jobId, signal, (staged, nowMs) => {
-          return core.decideLease(staged?.rowsWith(taskId), request, nowMs);
-        }));
-      const { lease } = decided;
+      const { lease } = renewed ?? (await change(jobId, signal, decide));
       if (lease.state === 'held') leases.watch.extend(incarnation, taskId);
       return lease;
     },
@@ -128,7 +124,7 @@ export function jobWrites(parts: EngineParts, leases: Leases): StoreWrites {
             return { applied: false, duplicate: false, state };
           }
           case 'apply': {
-            staged?.stage(decision, { taskId, tag, row: decision.cell });
+            staged?.stage(decision);
             if (staged && write.durability !== 'buffered') staged.hasSyncedState = true;
             const state = staged?.changes.at(-1)?.bytes ?? encodeState(decision.state);
             return { applied: true, duplicate: false, state };

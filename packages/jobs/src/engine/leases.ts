@@ -27,7 +27,8 @@ export function createLeases({ adapter, clock, commits, jobs, logger, metrics }:
   const watch = new LeaseWatch({
     clock,
     // If the job is not in memory, this is checked again once it has been loaded.
-    hasUnfinished: ({ jobId, taskId }) => jobs.peek(jobId)?.cells.hasUnfinished(taskId) ?? true,
+    hasUnfinished: ({ jobId, taskId }) =>
+      jobs.loaded.get(jobId)?.cells.hasUnfinished(taskId) ?? true,
     onOverdue: add,
   });
 
@@ -61,7 +62,7 @@ export function createLeases({ adapter, clock, commits, jobs, logger, metrics }:
       for (const lease of leases) waiting.delete(nameOf(lease));
       for (const lease of leases) {
         const { jobId } = lease;
-        if (jobs.isOverfull && !jobs.peek(jobId)) await Promise.all(stored); // lets go of the earlier jobs
+        if (jobs.isOverfull && !jobs.loaded.get(jobId)) await Promise.all(stored); // lets go of the earlier jobs
         jobs.hold(jobId);
         await jobs.load(jobId).catch(() => {}); // one by one; `declare` reports a job that cannot be read
         stored.push(declare(lease).catch(failed)); // the call holds the job from here on

@@ -1,21 +1,18 @@
 // A commit being formed: its changes to each job, as an overlay over the committed state that only the checks of later
 // writes in the same commit see. It is applied to the job in memory once the commit is stored.
+import type * as decisions from '../core/decisions.js';
 import type * as core from '../core/rows.js';
+import type { Mutable } from '../job.js';
 import { cellName, progressUnits } from './cell-counts.js';
-import {
-  type ChangeSubject,
-  jobChange,
-  leaseChange,
-  type StoredChange,
-  stateChange,
-} from './changes.js';
+import type { ChangeSubject, StoredChange } from './changes.js';
+import { jobChange, leaseChange, stateChange } from './changes.js';
 import type { JobCache } from './job-cache.js';
 import type { JobMirror } from './job-mirror.js';
 import type * as port from './store-adapter.js';
 
-/** A decision to change something, and the rows that it changes apart from cells. */
-export type AppliedRows = core.Applied &
-  Readonly<{ job?: core.JobRow; task?: core.TaskRow | undefined }>;
+/** A decision to change something, with the rows that it changes and what readers see of them. */
+export type AppliedRows = decisions.Applied &
+  Partial<decisions.JobApplied & decisions.LeaseApplied & decisions.StateApplied>;
 
 /**
  * What a commit changes in one job. A change at or below `compactedTo` that is replaced is removed in the same commit:
@@ -30,7 +27,7 @@ export class StagedJob implements port.JobCommit, core.WrittenTags {
   isRowChanged = false;
   isDeleted = false;
   hasSyncedState = false;
-  readonly head: { -readonly [Name in keyof port.JobHead]: port.JobHead[Name] };
+  readonly head: Mutable<port.JobHead>;
   readonly tasks = new Map<number, core.TaskRow>();
   readonly cells = new Map<string, port.CellCommit>();
   readonly changes: StoredChange[] = [];
@@ -109,14 +106,17 @@ export class StagedJob implements port.JobCommit, core.WrittenTags {
     return staged?.revision ?? this.job.latestRevision(kind, taskId, tag);
   }
 
-  stage(applied: AppliedRows, cell?: port.CellCommit): void {
-    if (applied.job) this.#putRow(applied.job);
-    if (applied.task) this.#putTask(applied.task);
-    if (cell) this.#putCell(cell);
-    this.changes.push(...applied.changes.map(storedChangeOf));
-    this.head.revision = applied.head.revision;
-    this.head.timestampMs = applied.head.timestampMs;
-    this.head.logRecords += applied.changes.length;
+  stage({ head, job, info, task, lease, cell, state }: AppliedRows): void {
+    const { revision, timestampMs } = head;
+    if (job) this.#putRow(job);
+    if (task) this.#putTask(task);
+    if (cell && state) this.#putCell({ taskId: state.taskId, tag: state.tag, row: cell });
+    if (info) this.changes.push(jobChange(info));
+    if (lease) this.changes.push(leaseChange(lease, timestampMs));
+    if (state) this.changes.push(stateChange(state));
+    this.head.logRecords += revision - this.head.revision; // each change takes one
+    this.head.revision = revision;
+    this.head.timestampMs = timestampMs;
   }
 
   remove(change: port.RemovedChange): void {
@@ -187,17 +187,6 @@ export class StagedJob implements port.JobCommit, core.WrittenTags {
   }
 }
 
-function storedChangeOf(change: core.DecidedChange): StoredChange {
-  switch (change.kind) {
-    case 'state':
-      return stateChange(change.state);
-    case 'lease':
-      return leaseChange(change.lease, change.timestampMs);
-    case 'job':
-      return jobChange(change.job);
-  }
-}
-
 /** One commit: the jobs that it changes, all of which its calls hold. */
 export class CommitBatch {
   /** In the order in which they were first used. A job that is deleted and recreated appears twice. */
@@ -223,7 +212,7 @@ export class CommitBatch {
   stage(jobId: string): StagedJob | undefined {
     const staged = this.#byJobId.get(jobId);
     if (staged) return staged.isDeleted ? undefined : staged;
-    const job = this.#cache.peek(jobId);
+    const job = this.#cache.loaded.get(jobId);
     return job && this.add(job);
   }
 

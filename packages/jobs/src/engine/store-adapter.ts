@@ -8,6 +8,7 @@
 //               different jobs run in parallel. For one job, the engine runs one commit or one `changesAfter` at a time.
 import * as kernel from '@syncline/kernel';
 import type { CellRow, JobRow, TaskRow } from '../core/rows.js';
+import type { LeaseRequest } from '../job.js';
 import type { StoreCapabilities } from '../job-store.js';
 import type { JobsMetrics } from '../metrics-list.js';
 import type { CellCounts } from './cell-counts.js';
@@ -140,12 +141,7 @@ export type JobRange = Readonly<{ prefix: string; after: string }>;
 /** A job, or the id of a job whose metadata cannot be read. */
 export type ListedJob = Pick<JobRows, 'row' | 'head'> | Readonly<{ damagedJobId: string }>;
 
-export type LeaseRef = Readonly<{
-  jobId: string;
-  incarnation: string;
-  taskId: number;
-  epoch: number;
-}>;
+export type LeaseRef = Pick<LeaseRequest, 'jobId' | 'incarnation' | 'taskId' | 'epoch'>;
 
 /** What an adapter finds at startup. */
 export type StoreStart = Readonly<{
@@ -189,12 +185,9 @@ export interface EngineDeps {
 
 /** Ports that are not given are those of the system; logs and metrics are dropped. */
 export function withSystemDeps(deps: Partial<EngineDeps>): EngineDeps {
-  return {
-    clock: deps.clock ?? kernel.createSystemClock(),
-    random: deps.random ?? kernel.createSystemRandom(),
-    logger: deps.logger ?? kernel.silentLogger,
-    metrics: deps.metrics ?? kernel.silentMetrics,
-  };
+  const { clock = kernel.createSystemClock(), random = kernel.createSystemRandom() } = deps;
+  const { logger = kernel.silentLogger, metrics = kernel.silentMetrics } = deps;
+  return { clock, random, logger, metrics };
 }
 
 type MaybePromise<T> = T | Promise<T>;

@@ -1,5 +1,6 @@
 // The wire messages for jobs, leases, scopes, states and progress.
 import type { Durability } from '@syncline/kernel';
+import { isPlainObject } from '@syncline/kernel/checks';
 import * as wire from '@syncline/kernel/wire';
 import * as jobs from '../job.js';
 import type { GapReason, History, Overflow } from '../job-store.js';
@@ -99,14 +100,12 @@ export function withPayload(stored: StoredState): jobs.State {
 
 /** Undefined if it is not a JSON object. */
 export function parsePayload(json: string): jobs.JsonObject | undefined {
-  let value: unknown;
   try {
-    value = JSON.parse(json);
+    const value: unknown = JSON.parse(json);
+    return isPlainObject(value) ? (value as jobs.JsonObject) : undefined;
   } catch {
     return undefined;
   }
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-  return isObject ? (value as jobs.JsonObject) : undefined;
 }
 
 export const jobMessage = wire.message<jobs.JobInfo>({

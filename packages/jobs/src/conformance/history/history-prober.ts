@@ -3,12 +3,12 @@
 // J8   No read shows r + 1 without r: a page, and a progress, is the job at one revision.
 // J12  Progress equals the naive fold at its revision.
 import { SynclineError } from '@syncline/kernel';
-import type { JobChange } from '../../core/rows.js';
 import type { Progress, Scope, State } from '../../job.js';
 import type { StatePage } from '../../job-store.js';
 import { jobsLimits } from '../../limits.js';
 import { JOB_ID } from '../job-samples.js';
 import { foldStates } from '../naive-fold.js';
+import type { JobChange } from '../trace/keys.js';
 import { isInScope, keyOfState } from '../trace/keys.js';
 import { isSameContent } from '../trace/whole-change.js';
 import type { ProberStep } from './history-plan.js';

@@ -3,12 +3,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { SynclineError } from '@syncline/kernel';
 import { checkTaskId } from '../../checks/values.js';
-import type { JobChange } from '../../core/rows.js';
 import type { JobInfo, JobPatch, JobSpec, LeaseRequest, Progress, TaskLease } from '../../job.js';
 import { compareTags, defaultState, type Scope, type State, statusClass } from '../../job.js';
 import type { SetStateResult, StateWrite } from '../../job-store.js';
 import { jobsLimits } from '../../limits.js';
 import { foldStates } from '../naive-fold.js';
+import type { JobChange } from '../trace/keys.js';
 import { isInScope, keyOfState } from '../trace/keys.js';
 
 export class ReferenceJob {

@@ -4,10 +4,10 @@
 // It buffers nothing. A buffer counts as full when more waits at a pull than the buffer would hold.
 import { type Clock, SynclineError } from '@syncline/kernel';
 import { checkBatchMax } from '../../checks/values.js';
-import type { JobChange } from '../../core/rows.js';
 import type { Cursor, JobEvent, JobSubscription, StoreSubscribeOptions } from '../../job-store.js';
 import { jobsLimits } from '../../limits.js';
 import { readCursor, writeCursor } from '../trace/cursor-parts.js';
+import type { JobChange } from '../trace/keys.js';
 import { isForSubscriber, keyOfChange } from '../trace/keys.js';
 import type { ReferenceJob } from './reference-job.js';
 

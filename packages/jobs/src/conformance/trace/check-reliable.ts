@@ -1,6 +1,6 @@
 // J7  Reliable. History `all`: every committed revision in scope is delivered, or a `gap` covers it. Both histories:
 //     once a subscriber is notified that it has caught up, it has the last state of every key, even after a gap.
-import type { JobChange } from '../../core/rows.js';
+
 import type { JobEvent } from '../../job-store.js';
 import { readCursor } from './cursor-parts.js';
 import {
@@ -10,6 +10,7 @@ import {
   type JobTrace,
   type TraceChecker,
 } from './job-trace.js';
+import type { JobChange } from './keys.js';
 import { keyOfChange } from './keys.js';
 import { type Run, runsOf } from './runs.js';
 

@@ -8,10 +8,11 @@
 //
 // J1  Versions of a key increase by exactly one per applied change, and so do revisions of a job with history `all`.
 // J19 timestampMs never decreases as the revision increases.
-import type { JobChange } from '../../core/rows.js';
+
 import type { JobInfo, State, TaskLease } from '../../job.js';
 import type { History, JobEvent } from '../../job-store.js';
 import { isOfIncarnation, readCursor } from './cursor-parts.js';
+import type { JobChange } from './keys.js';
 import { keyOfChange } from './keys.js';
 import { contentOfChange, isSameContent } from './whole-change.js';
 

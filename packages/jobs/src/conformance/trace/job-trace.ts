@@ -1,11 +1,10 @@
 // What one subscriber saw: the events of one subscription, or of several that resumed each other, and what it had
 // requested. The checkers compare it with what was committed; they know nothing of how a store works.
-import type { JobChange } from '../../core/rows.js';
 import type { Scope } from '../../job.js';
 import type { Cursor, History, JobEvent } from '../../job-store.js';
 import type { CommittedLog } from './committed-log.js';
 import { readCursor } from './cursor-parts.js';
-import { type Include, isForSubscriber } from './keys.js';
+import { type Include, isForSubscriber, type JobChange } from './keys.js';
 
 export interface TracePart {
   /** Where it resumed. Undefined: it started from the beginning. */

@@ -1,7 +1,12 @@
 // What replaces what: a state by its task and tag, a lease by its task, the metadata as a whole.
-import type { JobChange } from '../../core/rows.js';
-import type { Scope } from '../../job.js';
+import type { JobInfo, Scope, State, TaskLease } from '../../job.js';
 import type { StoreSubscribeOptions } from '../../job-store.js';
+
+/** A committed change in the form that programs see. */
+export type JobChange =
+  | Readonly<{ kind: 'state'; revision: number; timestampMs: number; state: State }>
+  | Readonly<{ kind: 'lease'; revision: number; timestampMs: number; lease: TaskLease }>
+  | Readonly<{ kind: 'job'; revision: number; timestampMs: number; job: JobInfo }>;
 
 export type Include = NonNullable<StoreSubscribeOptions['include']>;
 

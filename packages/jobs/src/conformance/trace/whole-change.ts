@@ -1,9 +1,9 @@
 // The content of a change, to compare it with what was seen. The expiry of a lease is left out: a renewal moves it
 // without a revision.
 import { isDeepStrictEqual } from 'node:util';
-import type { JobChange } from '../../core/rows.js';
 import type { TaskLease } from '../../job.js';
 import type { JobEvent } from '../../job-store.js';
+import type { JobChange } from './keys.js';
 
 export function contentOfChange(change: JobChange): unknown {
   switch (change.kind) {

@@ -54,7 +54,7 @@ export const SOURCE_EDITS = {
   ],
   /** A retry of a write that was applied is applied again. */
   'jobs-event-id-forgotten': [
-    { file: SET_STATE, find: 'recent: remembered(latest, cell)', replace: 'recent: []' },
+    { file: SET_STATE, find: '.slice(0, limitValues.recentEventIdsMax)', replace: '.slice(0, 0)' },
   ],
   /** Anyone who has ever claimed the task may keep writing. */
   'jobs-fence-skipped': [

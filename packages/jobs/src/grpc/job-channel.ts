@@ -37,7 +37,17 @@ export class JobChannel {
   constructor(deps: ChannelDeps) {
     const { target } = deps;
     this.#deps = deps;
-    this.#client = createClient(target);
+    const connectPauseMs = jobsLimits.remoteConnectPauseMs.value;
+    this.#client = new Client(target.address, grpcCredentials(credentials, target), {
+      ...grpcChannelOptions(target, {
+        keepaliveIntervalMs: jobsLimits.remoteKeepaliveIntervalMs.value,
+        keepaliveTimeoutMs: jobsLimits.remoteKeepaliveTimeoutMs.value,
+        responseBytesMax: jobsLimits.responseBytesMax.value,
+      }),
+      'grpc-node.flow_control_window': jobsLimits.remoteWindowBytes.value,
+      'grpc.initial_reconnect_backoff_ms': connectPauseMs,
+      'grpc.max_reconnect_backoff_ms': connectPauseMs,
+    });
     if (target.token !== undefined) this.#metadata.set('authorization', `Bearer ${target.token}`);
   }
 
@@ -81,13 +91,11 @@ export class JobChannel {
     call: Omit<Call<Request, never>, 'response'>,
     request: Request,
   ): ClientReadableStream<Uint8Array> {
-    const bytes = encode(call.request, request);
-    const path = pathOf(call.name);
     return this.#client.makeServerStreamRequest(
-      path,
+      pathOf(call.name),
       serialize,
       deserialize,
-      bytes,
+      encode(call.request, request),
       this.#metadata,
     );
   }
@@ -132,20 +140,6 @@ export class ChannelPool {
     this.#channels.delete(channel);
     channel.close();
   }
-}
-
-function createClient(target: GrpcTarget): Client {
-  const { remoteConnectPauseMs } = jobsLimits;
-  return new Client(target.address, grpcCredentials(credentials, target), {
-    ...grpcChannelOptions(target, {
-      keepaliveIntervalMs: jobsLimits.remoteKeepaliveIntervalMs.value,
-      keepaliveTimeoutMs: jobsLimits.remoteKeepaliveTimeoutMs.value,
-      responseBytesMax: jobsLimits.responseBytesMax.value,
-    }),
-    'grpc-node.flow_control_window': jobsLimits.remoteWindowBytes.value,
-    'grpc.initial_reconnect_backoff_ms': remoteConnectPauseMs.value,
-    'grpc.max_reconnect_backoff_ms': remoteConnectPauseMs.value,
-  });
 }
 
 function pathOf(name: string): string {

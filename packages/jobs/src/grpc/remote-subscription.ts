@@ -65,13 +65,7 @@ export class RemoteSubscription implements JobSubscription {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<JobEvent> {
-    for await (const events of this.#run()) {
-      for (const event of events) {
-        if (this.#stop.signal.aborted) return;
-        if ('cursor' in event) this.#cursor = event.cursor;
-        yield event;
-      }
-    }
+    for await (const [event] of this.batches(1)) if (event) yield event;
   }
 
   async *batches(max = jobsLimits.frameEventsMax.value): AsyncGenerator<Batch> {
@@ -95,7 +89,7 @@ export class RemoteSubscription implements JobSubscription {
     this.#deps.onEnd(this);
   };
 
-  async *#run(batchMax = 1): AsyncGenerator<Batch> {
+  async *#run(batchMax: number): AsyncGenerator<Batch> {
     if (this.#isTaken) throw new SynclineError('conflict', 'a subscription can be read once');
     this.#isTaken = true;
     try {

@@ -238,16 +238,10 @@ function subscribeTo(
     get cursor() {
       return cursor;
     },
-    batches: (max = BATCH_EVENTS_DEFAULT) => handOut(source.batches(max)),
+    batches: (max) => handOut(source.batches(max)),
     async *[Symbol.asyncIterator]() {
-      for await (const events of handOut(oneByOne(source))) yield* events;
+      for await (const events of handOut(source.batches(1))) yield* events;
     },
     [Symbol.asyncDispose]: dispose,
   };
-}
-
-const BATCH_EVENTS_DEFAULT = 256;
-
-async function* oneByOne(events: AsyncIterable<JobEvent>): AsyncGenerator<readonly JobEvent[]> {
-  for await (const event of events) yield [event];
 }

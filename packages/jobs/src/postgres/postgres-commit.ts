@@ -120,18 +120,18 @@ export async function writeCommit(
   { jobs, durability }: port.Commit<number>,
 ): Promise<void> {
   const { schema: channel } = session;
-  if (durability === 'buffered') await session.run('SET LOCAL synchronous_commit = off');
+  if (durability === 'buffered') await session.query('SET LOCAL synchronous_commit = off');
   for (const job of jobs) {
     const { jobId } = job.row;
     if (job.kind === 'delete') {
-      await session.write('UPDATE jobs SET is_deleted = true WHERE job_no = $1', [job.handle]);
+      await session.query('UPDATE jobs SET is_deleted = true WHERE job_no = $1', [job.handle]);
       await session.rows('SELECT pg_notify($1, $2)', [channel, jobId]);
       continue;
     }
     if (job.kind === 'create') await insertJob(session, job);
     // The expected tags may have changed: tasks that had no work left may have some now.
     else if (job.isRowChanged)
-      await session.write('UPDATE tasks SET is_watched = true WHERE job_no = $1', [job.handle]);
+      await session.query('UPDATE tasks SET is_watched = true WHERE job_no = $1', [job.handle]);
     await session.rows(...writeOf(job, channel));
   }
 }

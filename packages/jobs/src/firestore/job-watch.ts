@@ -138,7 +138,12 @@ export class JobWatch implements JobFeedSource {
         const error = firestoreError('listening to the job', thrown, 'not-applied');
         calls.noteTrouble();
         // Fail at once if a retry cannot succeed: refused credentials, an unreadable document.
-        if (!error.retryable || this.#failures >= reconnect.attempts) return this.#fail(error);
+        if (!error.retryable || this.#failures >= reconnect.attempts) {
+          this.#log('error', '🔴 listener abandoned after repeated failures', error);
+          const reason = { cursor: undefined, cause: error };
+          const failure = error.retryable ? outOfReach(reconnect, reason) : error;
+          return this.#end(failure, (feed) => feed.fail(failure));
+        }
         if (this.#phase !== 'stale') {
           sinceMs = clock.nowMs();
           this.#log('warn', '🟡 listener connection lost', error);
@@ -281,13 +286,6 @@ export class JobWatch implements JobFeedSource {
     }
     onChanged(this);
     this.#wake();
-  }
-
-  #fail(error: SynclineError): void {
-    this.#log('error', '🔴 listener abandoned after repeated failures', error);
-    const reason = { cursor: undefined, cause: error };
-    const failure = error.retryable ? outOfReach(this.#options.reconnect, reason) : error;
-    this.#end(failure, (feed) => feed.fail(failure));
   }
 
   #endDeleted(): void {

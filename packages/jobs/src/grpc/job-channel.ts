@@ -24,6 +24,7 @@ import { type Call, SERVICE } from '../wire/calls.js';
 export type ChannelDeps = Readonly<{ clock: Clock; target: GrpcTarget }>;
 
 const { serialize, deserialize } = grpcBytes;
+const PATH = `/${SERVICE}/`;
 
 export class JobChannel {
   /** Subscriptions on this connection, counted by the pool. */
@@ -60,7 +61,7 @@ export class JobChannel {
     return new Promise((resolve, reject) => {
       const deadline = clock.nowMs() + jobsLimits.remoteCallTimeoutMs.value;
       const sent = this.#client.makeUnaryRequest(
-        pathOf(call.name),
+        PATH + call.name,
         serialize,
         deserialize,
         encode(call.request, request),
@@ -92,7 +93,7 @@ export class JobChannel {
     request: Request,
   ): ClientReadableStream<Uint8Array> {
     return this.#client.makeServerStreamRequest(
-      pathOf(call.name),
+      PATH + call.name,
       serialize,
       deserialize,
       encode(call.request, request),
@@ -101,7 +102,7 @@ export class JobChannel {
   }
 
   duplex({ name }: Pick<Call<never, never>, 'name'>): ClientDuplexStream<Uint8Array, Uint8Array> {
-    return this.#client.makeBidiStreamRequest(pathOf(name), serialize, deserialize, this.#metadata);
+    return this.#client.makeBidiStreamRequest(PATH + name, serialize, deserialize, this.#metadata);
   }
 
   /** Cancels calls waiting for a reply. Streams must be ended by their openers. */
@@ -140,10 +141,6 @@ export class ChannelPool {
     this.#channels.delete(channel);
     channel.close();
   }
-}
-
-function pathOf(name: string): string {
-  return `/${SERVICE}/${name}`;
 }
 
 export function closedError(): SynclineError {

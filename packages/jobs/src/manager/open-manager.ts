@@ -122,23 +122,26 @@ export class OpenManager extends OpenReader {
     const { incarnation } = this.info;
     let revision = 0;
     let hasBegun = false;
+    let write: GlobalWrite;
     try {
-      const write = await this.#writeGlobally('deleteJob', call, async (jobId, options) => {
+      write = await this.#writeGlobally('deleteJob', call, async (jobId, options) => {
         hasBegun = true;
         const found = await store.getJob(jobId, options);
         if (found?.incarnation === incarnation) revision = found.revision;
         await store.deleteJob(jobId, options);
         return revision;
       });
-      if (write.applied) this.#abandonClaim();
-      return write;
     } catch (thrown) {
       // `fenced`: the job has been recreated since an attempt arrived, or since it was read.
       const isGone = hasCode(thrown, 'not-found') || (hasCode(thrown, 'fenced') && hasBegun);
       if (!isGone) throw thrown;
-      this.#abandonClaim();
-      return { applied: true, revision };
+      write = { applied: true, revision };
     }
+    if (write.applied) {
+      this.#isJobDeleted = true; // there is nothing left to renew or release
+      this.#renewTimer?.cancel();
+    }
+    return write;
   }
 
   override close(): Promise<void> {
@@ -210,12 +213,6 @@ export class OpenManager extends OpenReader {
     return this.call(`${what} of task ${this.taskId}`, options, (call) =>
       this.deps.store.lease({ ...this.#claim, action }, call),
     );
-  }
-
-  /** The job is deleted: there is nothing left to renew or release. */
-  #abandonClaim(): void {
-    this.#isJobDeleted = true;
-    this.#renewTimer?.cancel();
   }
 
   /** Never throws: the caller of `close` could do nothing about it. */

@@ -38,12 +38,9 @@ class PostgresAdapter implements port.StoreAdapter<number>, port.SharedStore<num
     await this.#deps.pool.transaction(WRITES, migrate);
     await this.#watch.start(host);
     const totals =
-      'SELECT count(*) AS jobs, coalesce(sum(log_records), 0)::bigint AS records FROM jobs WHERE NOT is_deleted';
-    const [found] = await this.#read((session) =>
-      session.rows<{ jobs: number; records: number }>(totals),
-    );
-    const { jobs: jobsCount = 0, records: logRecords = 0 } = found ?? {};
-    return { jobsCount, logRecords, generation: 0, heldLeases: [] };
+      'SELECT count(*) AS "jobsCount", coalesce(sum(log_records), 0)::bigint AS "logRecords" FROM jobs WHERE NOT is_deleted';
+    const [found] = await this.#read((session) => session.rows<port.StoreStart>(totals));
+    return { jobsCount: 0, logRecords: 0, ...found, generation: 0, heldLeases: [] };
   }
 
   loadJob(jobId: string): Promise<port.JobRows<number> | undefined> {

@@ -85,6 +85,7 @@ export class RemoteWrites {
 
   close(): void {
     for (const write of this.#unsettled) this.#giveUp(write, closedError());
+    this.#planned?.cancel();
     this.#idleTimer?.cancel();
     for (const call of this.#calls) call.cancel();
   }

@@ -229,7 +229,7 @@ export class OpenManager extends OpenReader {
 
   #renewRegularly(everyMs: number): void {
     const { clock, logger } = this.deps;
-    const isOver = () => this.#closed || this.#fencedBy || this.#isJobDeleted;
+    const isOver = () => this.#isJobDeleted || (this.#closed ?? this.#fencedBy) !== undefined;
     let isFailing = false;
     const renew = async () => {
       const startMs = clock.monotonicMs();

@@ -3,8 +3,7 @@
 export { checkStateWrite, checkWireWrite, type WriteFields } from './checks/checked-write.js';
 export { checkTaskId } from './checks/values.js';
 export { noSuchJob } from './core/refusals.js';
-export type { EncodedEvent } from './engine/changes.js';
-export { encodeState } from './engine/changes.js';
+export { type EncodedEvent, encodeState } from './engine/changes.js';
 export {
   type EncodedResult,
   localStore,

@@ -1,6 +1,6 @@
 // Shared by the tests of managers: stores that misbehave on purpose, and schemas without a library.
 import type { StandardSchemaV1 } from '@standard-schema/spec';
-import type { JobStore } from '../job-store.js';
+import type { JobEvent, JobStore, JobSubscription } from '../job-store.js';
 
 /** The same store with some calls replaced. */
 export function overrideStore(store: JobStore, overrides: Partial<JobStore>): JobStore {
@@ -12,6 +12,21 @@ export function overrideStore(store: JobStore, overrides: Partial<JobStore>): Jo
       return typeof found === 'function' ? (found.bind(target) as unknown) : found;
     },
   });
+}
+
+/** The same subscription with these events, read one by one or in batches of one. */
+export function overrideEvents(
+  source: JobSubscription,
+  events: () => AsyncIterable<JobEvent>,
+): JobSubscription {
+  return {
+    [Symbol.asyncIterator]: () => events()[Symbol.asyncIterator](),
+    async *batches() {
+      for await (const event of events()) yield [event];
+    },
+    cursor: undefined,
+    [Symbol.asyncDispose]: () => source[Symbol.asyncDispose](),
+  };
 }
 
 /** Calls `read`; an error it throws becomes an issue. */

@@ -1,13 +1,9 @@
 // What the Firestore client throws, as our errors; a bounded number of calls at once; and what a user may set.
 import type { Firestore } from '@google-cloud/firestore';
-import {
-  createSystemClock,
-  createSystemRandom,
-  SynclineError,
-  silentLogger,
-} from '@syncline/kernel';
+import { SynclineError } from '@syncline/kernel';
 import { expect, test } from 'vitest';
 import { isContention } from '../core/refusals.js';
+import { withSystemDeps } from '../engine/store-adapter.js';
 import { jobsLimits } from '../limits.js';
 import { FirestoreCalls, firestoreError } from './firestore-calls.js';
 import { checkFirestoreOptions } from './firestore-job-store.js';
@@ -52,9 +48,9 @@ test('what is ours already stays as it is', () => {
 
 function callsAtOnce(concurrencyMax: number): FirestoreCalls {
   const firestore = { terminate: async () => {} } as Firestore;
-  const system = { clock: createSystemClock(), random: createSystemRandom(), logger: silentLogger };
-  const deps = { firestore, authenticate: async () => {}, ...system };
-  return new FirestoreCalls(deps, { concurrencyMax, callTimeoutMs: 60_000 });
+  const deps = { firestore, authenticate: async () => {}, ...withSystemDeps({}) };
+  const options = { projectId: 'p', concurrencyMax, callTimeoutMs: 60_000 };
+  return new FirestoreCalls(deps, checkFirestoreOptions(options));
 }
 
 test('no more calls than allowed are in flight, and all of them run, even after failures', async () => {

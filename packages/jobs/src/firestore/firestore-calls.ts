@@ -44,9 +44,6 @@ export const OPTIONS = {
 
 export type FirestoreOptions = Checked<typeof OPTIONS>;
 
-type Deps = Omit<FirestoreDeps, 'metrics'>;
-type Options = Pick<FirestoreOptions, 'concurrencyMax' | 'callTimeoutMs'>;
-
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
   readonly timeoutMs?: number;
@@ -55,8 +52,8 @@ export interface CallOptions {
 }
 
 export class FirestoreCalls {
-  readonly #deps: Deps;
-  readonly #options: Options;
+  readonly #deps: FirestoreDeps;
+  readonly #options: FirestoreOptions;
   readonly #slots: Slots;
   /** Of the calls that wait for a reply. A set, because a signal takes longer the more listeners it has. */
   readonly #onClosing = new Set<() => void>();
@@ -64,7 +61,7 @@ export class FirestoreCalls {
   #authenticated: Promise<void> | undefined;
   #troubledAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor(deps: Deps, options: Options) {
+  constructor(deps: FirestoreDeps, options: FirestoreOptions) {
     this.#deps = deps;
     this.#options = options;
     this.#slots = new Slots(deps, options.concurrencyMax);

@@ -256,8 +256,7 @@ export function createFirestoreJobStore(
   deps: Partial<FirestoreJobStoreDeps> = {},
 ): JobStore {
   const checked = checkFirestoreOptions(options);
-  const all = withSystemDeps(deps);
-  return new FirestoreJobStore({ ...all, ...connect(options) }, checked);
+  return new FirestoreJobStore({ ...withSystemDeps(deps), ...connect(options) }, checked);
 }
 
 export function checkFirestoreOptions(options: FirestoreJobStoreOptions): FirestoreOptions {

@@ -153,7 +153,9 @@ export class FirestoreWrites implements StoreWrites {
     const { jobId, incarnation, taskId, tag, bytes } = write;
     this.#quota.check(bytes);
     this.#quota.add(1, bytes);
-    const tags = this.#tagsOf(incarnation);
+    const tags = this.#tags.get(incarnation) ?? { known: new Set(), waiting: new Set() };
+    if (this.#tags.size >= jobsLimits.jobsMax.value) this.#tags.clear();
+    this.#tags.set(incarnation, tags);
     const set = () => this.#setState(write, tags, signal);
     const setUnlessKnown = async () => (tags.known.has(tag) ? undefined : set());
     const inTurn = async () => {
@@ -172,13 +174,6 @@ export class FirestoreWrites implements StoreWrites {
       if (tags.known.size + tags.waiting.size === 0) this.#tags.delete(incarnation);
       this.#quota.add(-1, bytes);
     }
-  }
-
-  #tagsOf(incarnation: string): KnownTags {
-    const tags = this.#tags.get(incarnation) ?? { known: new Set(), waiting: new Set() };
-    if (this.#tags.size >= jobsLimits.jobsMax.value) this.#tags.clear();
-    this.#tags.set(incarnation, tags);
-    return tags;
   }
 
   async #setState(
@@ -260,7 +255,9 @@ export class FirestoreWrites implements StoreWrites {
     const write = layout.readWrites(snapshot)?.recent.find((recent) => recent.eventId === eventId);
     if (write) watchOf(jobId)?.noteShown(write.revision);
     const revision = write?.revision ?? 1_000 * found.nowMs; // deleted since: the revision no longer matters
-    return { decision: decide(layout.foundBefore(revision, found)), found, revision };
+    const rows = found.rows && { ...found.rows, head: { ...layout.HEAD, revision: revision - 1 } };
+    const before = { ...found, rows, nowMs: layout.millisOf(revision) };
+    return { decision: decide(before), found, revision };
   }
 
   /** Removes the remaining documents of a job whose deletion has begun, unless it has been recreated since. */

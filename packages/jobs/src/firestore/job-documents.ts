@@ -277,13 +277,7 @@ export interface Found {
 }
 
 /** The core computes the next revision from the head, but here it is known only after the commit. */
-const HEAD = { revision: 0, timestampMs: 0, statesCount: 0 };
-
-/** As if it had been read just before the change that was committed as this revision. */
-export function foundBefore(revision: number, found: Found): Found {
-  const head = { ...HEAD, revision: revision - 1 };
-  return { ...found, rows: found.rows && { ...found.rows, head }, nowMs: millisOf(revision) };
-}
+export const HEAD = { revision: 0, timestampMs: 0, statesCount: 0 };
 
 /** What a write changes: a commit stores the first of them. If there is none, it only renews the lease. */
 export type Changed = Readonly<{ job?: JobRow; task?: TaskRow | undefined; state?: StoredState }>;

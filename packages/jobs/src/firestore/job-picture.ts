@@ -87,16 +87,15 @@ export class JobPicture extends JobMirror {
   }
 
   view(filter: changes.JobFilter): JobFeedView {
-    const all = [...this.#latest.values()].flatMap(({ change }) =>
-      changes.matchesFilter(filter, change) ? [change] : [],
-    );
-    const pages = (after: number) => pagesOf(all.filter(({ revision }) => revision > after));
+    const all = Array.from(this.#latest.values(), ({ change }) => change);
+    const { value: pageMax } = jobsLimits.listStatesMax;
+    async function* pages(after: number) {
+      const wanted = all.filter(
+        (change) => change.revision > after && changes.matchesFilter(filter, change),
+      );
+      for (let at = 0; at < wanted.length; at += pageMax) yield wanted.slice(at, at + pageMax);
+    }
     const { revision, compactedTo } = this.head;
     return { revision, compactedTo, latest: pages, changes: pages, close() {} };
   }
-}
-
-async function* pagesOf(all: readonly changes.StoredChange[]) {
-  const { value: pageMax } = jobsLimits.listStatesMax;
-  for (let at = 0; at < all.length; at += pageMax) yield all.slice(at, at + pageMax);
 }

@@ -138,7 +138,12 @@ export class JobWatch implements JobFeedSource {
         const error = firestoreError('listening to the job', thrown, 'not-applied');
         calls.noteTrouble();
         // Fail at once if a retry cannot succeed: refused credentials, an unreadable document.
-        if (!error.retryable || this.#failures >= reconnect.attempts) return this.#fail(error);
+        if (!error.retryable || this.#failures >= reconnect.attempts) {
+          this.#log('error', '🔴 listener abandoned after repeated failures', error);
+          const reason = { cursor: undefined, cause: error };
+          const failure = error.retryable ? outOfReach(reconnect, reason) : error;
+          return this.#end(failure, (feed) => feed.fail(failure));
+        }
         if (this.#phase !== 'stale') {
           sinceMs = clock.nowMs();
           this.#log('warn', '🟡 listener connection lost', error);
@@ -155,45 +160,44 @@ export class JobWatch implements JobFeedSource {
 
   /** Returns when it is no longer needed, and throws when the connection is lost. */
   async #listen(signal: AbortSignal): Promise<void> {
-    let isShown = false;
     let unsubscribe = () => {};
     const { states } = this.#deps.calls.documents(this.#deps.jobId);
     const stream = new Promise<never>((_, reject) => {
       unsubscribe = states.onSnapshot((snapshot) => {
         try {
-          this.#onSnapshot(snapshot, !isShown);
-          isShown = true;
+          this.#onSnapshot(snapshot);
         } catch (thrown) {
           reject(thrown);
         }
       }, reject);
     });
     try {
-      await Promise.race([stream, this.#pollUntilIdle(() => isShown, signal)]);
+      await Promise.race([stream, this.#pollUntilIdle(signal)]);
     } finally {
       unsubscribe();
     }
   }
 
   /** Checks the connection, searches for lost leases, and returns when the listener is no longer used. */
-  async #pollUntilIdle(isShown: () => boolean, signal: AbortSignal): Promise<void> {
+  async #pollUntilIdle(signal: AbortSignal): Promise<void> {
     const { clock, jobId } = this.#deps;
     const { pollMs, reachTimeoutMs, startTimeoutMs, listenIdleMs } = this.#options;
     let commit = await this.#newest(signal); // a refusal is reported here at once, but never by the stream
     let polledAtMs = clock.monotonicMs();
     let reachedAtMs = polledAtMs;
     let searchedAtMs = polledAtMs;
-    let wasShown = false;
+    let wasLive = false;
     for (;;) {
       await clock.sleep(Math.min(pollMs, TICK_MS), signal);
       const nowMs = clock.monotonicMs();
       if (this.isInUse) this.usedAtMs = nowMs;
       if (nowMs - this.usedAtMs >= listenIdleMs) return void this.stop();
-      const isReached = isShown() && (this.#picture?.commit ?? 0) >= commit;
-      if (isReached || isShown() !== wasShown) reachedAtMs = nowMs;
-      wasShown = isShown();
+      const isLive = this.#phase === 'live';
+      const isReached = isLive && (this.#picture?.commit ?? 0) >= commit;
+      if (isReached || isLive !== wasLive) reachedAtMs = nowMs;
+      wasLive = isLive;
       // The first snapshot is delivered as a whole, however large the job is.
-      const timeoutMs = isShown() ? reachTimeoutMs : startTimeoutMs;
+      const timeoutMs = isLive ? reachTimeoutMs : startTimeoutMs;
       if (nowMs - reachedAtMs >= timeoutMs) {
         const message = `the listener of job "${jobId}" did not receive the newest changes within ${timeoutMs} ms`;
         throw new SynclineError('unavailable', message);
@@ -252,10 +256,10 @@ export class JobWatch implements JobFeedSource {
     return calls.newestCommit(jobId, { signal, ...bound });
   }
 
-  /** `isFirst`: the first snapshot on this connection, which is complete. */
-  #onSnapshot(snapshot: QuerySnapshot, isFirst: boolean): void {
+  #onSnapshot(snapshot: QuerySnapshot): void {
     const { clock, metrics, onChanged } = this.#deps;
     if (this.hasEnded) return;
+    const isFirst = this.#phase !== 'live'; // on this connection: it is complete
     this.#clockOffsetMs = snapshot.readTime.toMillis() - clock.monotonicMs();
     const changes = snapshot.docChanges();
     const documents = changes.flatMap(({ type, doc }) => (type === 'removed' ? [] : [doc]));
@@ -281,13 +285,6 @@ export class JobWatch implements JobFeedSource {
     }
     onChanged(this);
     this.#wake();
-  }
-
-  #fail(error: SynclineError): void {
-    this.#log('error', '🔴 listener abandoned after repeated failures', error);
-    const reason = { cursor: undefined, cause: error };
-    const failure = error.retryable ? outOfReach(this.#options.reconnect, reason) : error;
-    this.#end(failure, (feed) => feed.fail(failure));
   }
 
   #endDeleted(): void {

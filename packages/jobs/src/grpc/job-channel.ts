@@ -24,6 +24,7 @@ import { type Call, SERVICE } from '../wire/calls.js';
 export type ChannelDeps = Readonly<{ clock: Clock; target: GrpcTarget }>;
 
 const { serialize, deserialize } = grpcBytes;
+const PATH = `/${SERVICE}/`;
 
 export class JobChannel {
   /** Subscriptions on this connection, counted by the pool. */
@@ -37,7 +38,17 @@ export class JobChannel {
   constructor(deps: ChannelDeps) {
     const { target } = deps;
     this.#deps = deps;
-    this.#client = createClient(target);
+    const connectPauseMs = jobsLimits.remoteConnectPauseMs.value;
+    this.#client = new Client(target.address, grpcCredentials(credentials, target), {
+      ...grpcChannelOptions(target, {
+        keepaliveIntervalMs: jobsLimits.remoteKeepaliveIntervalMs.value,
+        keepaliveTimeoutMs: jobsLimits.remoteKeepaliveTimeoutMs.value,
+        responseBytesMax: jobsLimits.responseBytesMax.value,
+      }),
+      'grpc-node.flow_control_window': jobsLimits.remoteWindowBytes.value,
+      'grpc.initial_reconnect_backoff_ms': connectPauseMs,
+      'grpc.max_reconnect_backoff_ms': connectPauseMs,
+    });
     if (target.token !== undefined) this.#metadata.set('authorization', `Bearer ${target.token}`);
   }
 
@@ -50,7 +61,7 @@ export class JobChannel {
     return new Promise((resolve, reject) => {
       const deadline = clock.nowMs() + jobsLimits.remoteCallTimeoutMs.value;
       const sent = this.#client.makeUnaryRequest(
-        pathOf(call.name),
+        PATH + call.name,
         serialize,
         deserialize,
         encode(call.request, request),
@@ -81,19 +92,17 @@ export class JobChannel {
     call: Omit<Call<Request, never>, 'response'>,
     request: Request,
   ): ClientReadableStream<Uint8Array> {
-    const bytes = encode(call.request, request);
-    const path = pathOf(call.name);
     return this.#client.makeServerStreamRequest(
-      path,
+      PATH + call.name,
       serialize,
       deserialize,
-      bytes,
+      encode(call.request, request),
       this.#metadata,
     );
   }
 
   duplex({ name }: Pick<Call<never, never>, 'name'>): ClientDuplexStream<Uint8Array, Uint8Array> {
-    return this.#client.makeBidiStreamRequest(pathOf(name), serialize, deserialize, this.#metadata);
+    return this.#client.makeBidiStreamRequest(PATH + name, serialize, deserialize, this.#metadata);
   }
 
   /** Cancels calls waiting for a reply. Streams must be ended by their openers. */
@@ -132,24 +141,6 @@ export class ChannelPool {
     this.#channels.delete(channel);
     channel.close();
   }
-}
-
-function createClient(target: GrpcTarget): Client {
-  const { remoteConnectPauseMs } = jobsLimits;
-  return new Client(target.address, grpcCredentials(credentials, target), {
-    ...grpcChannelOptions(target, {
-      keepaliveIntervalMs: jobsLimits.remoteKeepaliveIntervalMs.value,
-      keepaliveTimeoutMs: jobsLimits.remoteKeepaliveTimeoutMs.value,
-      responseBytesMax: jobsLimits.responseBytesMax.value,
-    }),
-    'grpc-node.flow_control_window': jobsLimits.remoteWindowBytes.value,
-    'grpc.initial_reconnect_backoff_ms': remoteConnectPauseMs.value,
-    'grpc.max_reconnect_backoff_ms': remoteConnectPauseMs.value,
-  });
-}
-
-function pathOf(name: string): string {
-  return `/${SERVICE}/${name}`;
 }
 
 export function closedError(): SynclineError {

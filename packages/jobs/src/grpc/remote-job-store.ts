@@ -17,7 +17,11 @@ import {
 import { checkReconnect, type ReconnectOptions } from '../reconnect.js';
 import { type Call, jobCalls } from '../wire/calls.js';
 import { ChannelPool, contractError, JobChannel } from './job-channel.js';
-import { type RemoteDeps, RemoteSubscription } from './remote-subscription.js';
+import {
+  type RemoteDeps,
+  RemoteSubscription,
+  type RemoteSubscriptionDeps,
+} from './remote-subscription.js';
 import { RemoteWrites } from './remote-writes.js';
 
 export interface RemoteJobStoreOptions extends GrpcTargetOptions {
@@ -45,29 +49,26 @@ class RemoteJobStore extends CheckedJobStore {
   readonly capabilities = ALL_CAPABILITIES;
   protected readonly reads: StoreReads;
   protected readonly writes: StoreWrites;
-  readonly #deps: RemoteDeps;
+  readonly #deps: RemoteSubscriptionDeps;
   readonly #channel: JobChannel;
   readonly #stateWrites: RemoteWrites;
-  readonly #pool: ChannelPool;
   readonly #subscriptions = new Set<RemoteSubscription>();
 
   constructor(deps: RemoteDeps) {
     super({ clock: deps.clock, metrics: silentMetrics });
-    this.#deps = deps;
+    this.#deps = {
+      ...deps,
+      pool: new ChannelPool(deps),
+      checkOpen: () => this.begin(undefined),
+      onEnd: (ended) => void this.#subscriptions.delete(ended),
+    };
     this.#channel = new JobChannel(deps);
     this.#stateWrites = new RemoteWrites({ ...deps, channel: this.#channel });
     this.reads = this.writes = remoteCalls(this.#channel, this.#stateWrites);
-    this.#pool = new ChannelPool(deps);
   }
 
   subscribe(jobId: string, options: StoreSubscribeOptions): JobSubscription {
-    const deps = {
-      ...this.#deps,
-      pool: this.#pool,
-      checkOpen: () => this.begin(undefined),
-      onEnd: (ended: RemoteSubscription) => void this.#subscriptions.delete(ended),
-    };
-    const subscription = new RemoteSubscription(deps, jobId, options);
+    const subscription = new RemoteSubscription(this.#deps, jobId, options);
     this.#subscriptions.add(subscription);
     return subscription;
   }

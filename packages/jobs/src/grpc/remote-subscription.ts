@@ -65,13 +65,7 @@ export class RemoteSubscription implements JobSubscription {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<JobEvent> {
-    for await (const events of this.#run()) {
-      for (const event of events) {
-        if (this.#stop.signal.aborted) return;
-        if ('cursor' in event) this.#cursor = event.cursor;
-        yield event;
-      }
-    }
+    for await (const [event] of this.batches(1)) if (event) yield event;
   }
 
   async *batches(max = jobsLimits.frameEventsMax.value): AsyncGenerator<Batch> {
@@ -95,7 +89,7 @@ export class RemoteSubscription implements JobSubscription {
     this.#deps.onEnd(this);
   };
 
-  async *#run(batchMax = 1): AsyncGenerator<Batch> {
+  async *#run(batchMax: number): AsyncGenerator<Batch> {
     if (this.#isTaken) throw new SynclineError('conflict', 'a subscription can be read once');
     this.#isTaken = true;
     try {
@@ -129,43 +123,18 @@ export class RemoteSubscription implements JobSubscription {
 
   /** Reads one stream to its end. Beyond 16 buffered frames, HTTP/2 flow control makes the server wait. */
   async *#follow(request: SubscribeRequest): AsyncGenerator<Batch, SynclineError | 'deleted'> {
-    const { target } = this.#deps;
-    const after = this.#after;
-    const { frames, timedOut } = this.#open(after === undefined ? request : { ...request, after });
-    const reader = new FrameReader(this.#jobId);
-    try {
-      for await (const frame of frames) {
-        this.#isStarted = true;
-        this.#failures = 0;
-        const events = this.#accept(reader.read(frame));
-        if (events.length > 0) yield events;
-        const last = events.at(-1);
-        if (last?.kind === 'gap' && last.reason === 'deleted') return 'deleted';
-      }
-      return new SynclineError('unavailable', `${target.address} ended the stream`);
-    } catch (thrown) {
-      if (thrown instanceof Error && 'metadata' in thrown)
-        return timedOut() ?? errorOfStatus(thrown as Error & GrpcCallStatus, target);
-      if (thrown instanceof SynclineError) return contractError(target, thrown);
-      throw thrown;
-    } finally {
-      this.#endStream();
-    }
-  }
-
-  #open(request: SubscribeRequest) {
     const { pool, clock, target } = this.#deps;
+    const { address } = target;
     const channel = pool.take();
     const frames: ClientReadableStream<Uint8Array> & AsyncIterable<Uint8Array> = channel.stream(
       jobCalls.subscribe,
-      request,
+      this.#after === undefined ? request : { ...request, after: this.#after },
     );
-    let error: SynclineError | undefined;
-    const { address } = target;
+    let timedOut: SynclineError | undefined;
     const { value: timeoutMs } = jobsLimits.remoteConnectTimeoutMs;
     const connectTimer = clock.setTimer(timeoutMs, () => {
       const message = `no connection to the job service at ${address} within ${timeoutMs} ms. Check the address and the TLS settings on both sides.`;
-      error = new SynclineError('unavailable', message, { details: { address } });
+      timedOut = new SynclineError('unavailable', message, { details: { address } });
       frames.cancel();
     });
     frames.on('metadata', () => connectTimer.cancel());
@@ -176,7 +145,25 @@ export class RemoteSubscription implements JobSubscription {
       frames.cancel();
       pool.leave(channel);
     };
-    return { frames, timedOut: () => error };
+    const reader = new FrameReader(this.#jobId);
+    try {
+      for await (const frame of frames) {
+        this.#isStarted = true;
+        this.#failures = 0;
+        const events = this.#accept(reader.read(frame));
+        if (events.length > 0) yield events;
+        const last = events.at(-1);
+        if (last?.kind === 'gap' && last.reason === 'deleted') return 'deleted';
+      }
+      return new SynclineError('unavailable', `${address} ended the stream`);
+    } catch (thrown) {
+      if (thrown instanceof Error && 'metadata' in thrown)
+        return timedOut ?? errorOfStatus(thrown as Error & GrpcCallStatus, target);
+      if (thrown instanceof SynclineError) return contractError(target, thrown);
+      throw thrown;
+    } finally {
+      this.#endStream();
+    }
   }
 
   /** Tracks the reader's position. Drops a `synced` that only confirms a resume. */

@@ -33,12 +33,13 @@ export interface RemoteWritesDeps extends ChannelDeps {
 export class RemoteWrites {
   readonly #deps: RemoteWritesDeps;
   readonly #unsettled = new Set<PendingWrite>();
-  #waiting: PendingWrite[] = [];
+  /** The unsettled writes that were not sent yet. */
+  readonly #waiting = new Set<PendingWrite>();
   #call: WriteCall | undefined;
   /** Includes calls that have ended on this side but not yet on the server. */
   readonly #calls = new Set<WriteCall>();
   #nextNumber = 1;
-  #isPlanned = false;
+  #planned: Timer | undefined;
   #idleTimer: Timer | undefined;
 
   constructor(deps: RemoteWritesDeps) {
@@ -48,7 +49,7 @@ export class RemoteWrites {
   /** `write` is a SetStateRequest. */
   async ask(write: Uint8Array, signal: AbortSignal | undefined): Promise<EncodedResult> {
     const { value: waitingMax } = jobsLimits.remoteWritesMax;
-    if (this.#waiting.length >= waitingMax) {
+    if (this.#waiting.size >= waitingMax) {
       const message = `${waitingMax} writes are waiting to be sent. Wait for earlier writes to finish.`;
       throw new SynclineError('overloaded', message, { details: { limit: 'remoteWritesMax' } });
     }
@@ -56,75 +57,68 @@ export class RemoteWrites {
     return new Promise((resolve, reject) => {
       const { clock, target } = this.#deps;
       const abort = (): void => {
-        if (signal) giveUp(pending, abortedError(setState.name, signal));
-      };
-      const settle = (answer: () => void): void => {
-        if (pending.isSettled) return;
-        pending.isSettled = true;
-        timer.cancel();
-        signal?.removeEventListener('abort', abort);
-        this.#unsettled.delete(pending);
-        if (this.#unsettled.size === 0 && this.#call !== undefined) this.#awaitIdle();
-        answer();
+        if (signal) this.#giveUp(pending, abortedError(setState.name, signal));
       };
       const pending: PendingWrite = {
         number: this.#nextNumber,
         write,
         bytes: windowBytesOf(write),
-        isSent: false,
-        isSettled: false,
-        done: (response) => settle(() => resolve(response)),
-        fail: (error) => settle(() => reject(error)),
+        settle: (result) => {
+          if (!this.#unsettled.delete(pending)) return;
+          this.#waiting.delete(pending);
+          timer.cancel();
+          signal?.removeEventListener('abort', abort);
+          if (this.#unsettled.size === 0 && this.#call !== undefined) this.#awaitIdle();
+          if (result instanceof SynclineError) reject(result);
+          else resolve(result);
+        },
       };
       const { value: timeoutMs } = jobsLimits.remoteCallTimeoutMs;
-      const timer = clock.setTimer(timeoutMs, () => giveUp(pending, late(target)));
+      const timer = clock.setTimer(timeoutMs, () => this.#giveUp(pending, late(target)));
       signal?.addEventListener('abort', abort);
       this.#nextNumber += 1;
       this.#unsettled.add(pending);
-      this.#waiting.push(pending);
+      this.#waiting.add(pending);
       this.#plan();
     });
   }
 
   close(): void {
-    for (const write of this.#unsettled) giveUp(write, closedError());
-    this.#waiting = [];
+    for (const write of this.#unsettled) this.#giveUp(write, closedError());
+    this.#planned?.cancel();
     this.#idleTimer?.cancel();
     for (const call of this.#calls) call.cancel();
   }
 
+  /** Once sent, it is unknown whether the write has arrived. */
+  #giveUp(write: PendingWrite, error: SynclineError): void {
+    write.settle(error.withOutcome(this.#waiting.has(write) ? 'not-applied' : 'unknown'));
+  }
+
   /** Flushes at the end of this turn of the event loop, so that writes made together are sent together. */
   #plan(): void {
-    if (this.#isPlanned) return;
-    this.#isPlanned = true;
-    this.#deps.clock.defer(() => {
-      this.#isPlanned = false;
+    this.#planned ??= this.#deps.clock.defer(() => {
+      this.#planned = undefined;
       this.#flush();
     });
   }
 
   #flush(): void {
-    this.#waiting = this.#waiting.filter(({ isSettled }) => !isSettled);
-    while (this.#waiting.length > 0) {
+    while (this.#waiting.size > 0) {
       this.#idleTimer?.cancel();
       this.#call ??= this.#open();
-      const writes = this.#takeWithin(Math.min(this.#call.roomBytes, MESSAGE_BYTES_MAX));
+      const bytesMax = Math.min(this.#call.roomBytes, MESSAGE_BYTES_MAX);
+      const writes: PendingWrite[] = [];
+      let bytes = 0;
+      for (const write of this.#waiting) {
+        bytes += write.bytes;
+        if (bytes > bytesMax) break;
+        writes.push(write);
+        this.#waiting.delete(write);
+      }
       if (writes.length === 0) return; // continued when there is room
       this.#call.send(writes);
     }
-  }
-
-  #takeWithin(bytesMax: number): readonly PendingWrite[] {
-    let bytes = 0;
-    let count = 0;
-    for (const write of this.#waiting) {
-      bytes += write.bytes;
-      if (bytes > bytesMax) break;
-      count += 1;
-    }
-    const taken = this.#waiting.slice(0, count);
-    this.#waiting = this.#waiting.slice(count);
-    return taken;
   }
 
   #open(): WriteCall {
@@ -134,7 +128,7 @@ export class RemoteWrites {
         this.#call = undefined;
         this.#idleTimer?.cancel();
       }
-      if (this.#waiting.length > 0) this.#plan();
+      if (this.#waiting.size > 0) this.#plan();
     });
     this.#calls.add(opened);
     return opened;
@@ -149,22 +143,14 @@ export class RemoteWrites {
   }
 }
 
-/** A write without a reply. It is settled once, by whatever comes first. */
+/** A write without a reply. */
 interface PendingWrite {
   readonly number: number;
   readonly write: Uint8Array;
   /** Its size in a message and in the window, counted as the server does. */
   readonly bytes: number;
-  /** Once sent, it is unknown whether it has arrived. */
-  isSent: boolean;
-  isSettled: boolean;
-  done(response: EncodedResult): void;
-  /** `error` includes the outcome. */
-  fail(error: unknown): void;
-}
-
-function giveUp(write: PendingWrite, error: SynclineError): void {
-  write.fail(error.withOutcome(write.isSent ? 'unknown' : 'not-applied'));
+  /** With the reply, or an error that includes the outcome. Only the first call counts. */
+  settle(result: EncodedResult | SynclineError): void;
 }
 
 /** One SetStates call: sends numbered writes, and receives a reply for each number. */
@@ -207,7 +193,6 @@ class WriteCall {
 
   send(writes: readonly PendingWrite[]): void {
     for (const write of writes) {
-      write.isSent = true;
       this.#unanswered.set(write.number, write);
       this.#unansweredBytes += write.bytes;
     }
@@ -244,12 +229,11 @@ class WriteCall {
     }
     this.#unanswered.delete(number);
     this.#unansweredBytes -= write.bytes;
-    if (write.isSettled) return;
     try {
-      if (failure) write.fail(errorFromGrpc(failure));
-      else if (response) write.done(decode(setState.response, response, setState));
+      if (failure) write.settle(errorFromGrpc(failure));
+      else if (response) write.settle(decode(setState.response, response, setState));
     } catch (thrown) {
-      write.fail(contractError(this.#target, thrown));
+      write.settle(contractError(this.#target, thrown));
     }
   }
 
@@ -263,7 +247,7 @@ class WriteCall {
 
   #leave(state: 'over' | 'ended', error: SynclineError): void {
     this.state = state;
-    for (const write of this.#unanswered.values()) write.fail(error);
+    for (const write of this.#unanswered.values()) write.settle(error);
     this.#unanswered.clear();
   }
 }

@@ -50,12 +50,11 @@ export async function createJobManager<
     taskIndex: taskId,
   } = check.checkMembers(target, 'the target', MANAGER_TARGET);
   const checked: ManagerOptions = check.checkMembers(options, 'the options', MANAGER_OPTIONS);
-  const { signal, tags, lease } = checked;
+  const { signal, lease } = checked;
   const parts = readerDeps(store, checked, { ...deps, logFields: { jobId, taskId } });
   const call = { what: `opening task ${taskId} of job "${jobId}"`, isWrite: true, signal };
   using opening = new OpenCall(parts, call);
-  const job = await openJob(opening, target, checked);
-  logDifferences(parts.logger, job, target.numTasks, tags);
+  const job = await openJob(opening, target, checked, parts.logger);
   const { incarnation } = job;
   const holder = `${hostname()}:${process.pid}`.slice(0, jobsLimits.holderLengthMax.value);
   const request = { jobId, incarnation, taskId, ttlMs: lease.ttlMs, holder };
@@ -106,8 +105,10 @@ async function openJob(
   opening: OpenCall,
   { store, jobId, taskIndex, numTasks }: JobManagerTarget,
   { tags, labels, onNumTasksMismatch }: ManagerOptions,
+  logger: Logger,
 ): Promise<JobInfo> {
-  const spec = { jobId, numTasks, expectedTags: expectedTagsOf(tags), labels };
+  const declared = Object.keys(tags).filter((tag) => tags[tag]?.expected !== false);
+  const spec = { jobId, numTasks, expectedTags: declared, labels };
   const job = await opening.send(async (call) => {
     if (taskIndex < numTasks) return (await store.createJob(spec, call)).job;
     return store.getJob(jobId, call); // the job may have more tasks than the caller assumes
@@ -122,27 +123,20 @@ async function openJob(
   }
   const wanted = `a task that exists: job "${jobId}" has ${job.numTasks} tasks, counted from 0`;
   check.refuseUnless(taskIndex < job.numTasks, 'taskIndex', { value: taskIndex, wanted });
-  return job;
-}
-
-/** Logs requested settings that have no effect because the job already existed. */
-function logDifferences(logger: Logger, job: JobInfo, given: number, tags: TagSchemas): void {
-  const { numTasks, expectedTags } = job;
-  if (numTasks !== given) {
-    const fields = { numTasks, given };
+  // Requested settings that have no effect because the job already existed are logged.
+  if (job.numTasks !== numTasks) {
+    const fields = { numTasks: job.numTasks, given: numTasks };
     logger.warn('🟡 the job has a different number of tasks; using that of the job', fields);
   }
-  if (Object.keys(tags).length === 0) return; // no tags were declared
-  const declared = expectedTagsOf(tags);
-  const isDeclared = (tag: string) => declared.includes(tag);
-  if (expectedTags.length === declared.length && expectedTags.every(isDeclared)) return;
-  const message =
-    '🟡 the job expects different tags than declared here; using those of the job until task 0 calls updateJob';
-  logger.warn(message, { expectedTags, declared });
-}
-
-function expectedTagsOf(tags: TagSchemas): readonly string[] {
-  return Object.keys(tags).filter((tag) => tags[tag]?.expected !== false);
+  const { expectedTags } = job;
+  const isSame =
+    expectedTags.length === declared.length && expectedTags.every((tag) => declared.includes(tag));
+  if (Object.keys(tags).length > 0 && !isSame) {
+    const message =
+      '🟡 the job expects different tags than declared here; using those of the job until task 0 calls updateJob';
+    logger.warn(message, { expectedTags, declared });
+  }
+  return job;
 }
 
 // The options of managers and readers, and their checks.

@@ -86,7 +86,8 @@ export class JobFold {
         this.#reach(event.lease.revision);
         break;
       case 'job':
-        this.#setJob(event.job);
+        this.#job = event.job;
+        this.#countAll(); // the expected tags may have changed; a recreated job may also have more tasks
         this.#reach(event.job.revision);
         break;
       case 'synced':
@@ -123,15 +124,7 @@ export class JobFold {
     this.#cells.setLost(lease.taskId, isLost);
   }
 
-  /** A recreated job may have more tasks; states received before this event are then counted again. */
-  #setJob(job: JobInfo): void {
-    const isAnother = job.numTasks !== this.#job.numTasks;
-    this.#job = job;
-    if (isAnother) this.#aggregate();
-    else this.#cells.setExpectedTags(job.expectedTags);
-  }
-
-  #aggregate(): void {
+  #countAll(): void {
     this.#cells = new JobCells(this.#job);
     for (const state of this.#states.values()) this.#count(state);
     for (const taskId of this.#lost.keys()) this.#cells.setLost(taskId, true);
@@ -149,7 +142,7 @@ export class JobFold {
     this.#isSynced = false;
     this.#isGapped = false;
     this.#seededTo = 0;
-    this.#aggregate();
+    this.#countAll();
   }
 
   #reach(revision: number): void {

@@ -47,12 +47,9 @@ const RELEASE_TIMEOUT_MS = 5_000;
 export class OpenManager extends OpenReader {
   readonly taskId: number;
   readonly #claim: Claim;
-  readonly #renewEveryMs: number;
   #fencedBy: SynclineError | undefined;
   #renewTimer: Timer | undefined;
   #renewing: Promise<void> | undefined;
-  #isRenewalStopped = false;
-  #isRenewalFailing = false;
   /** Of several failed writes in a row, only the first is logged. */
   #isFailing = false;
   #isJobDeleted = false;
@@ -66,8 +63,7 @@ export class OpenManager extends OpenReader {
     super(deps, job, `the manager of task ${claim.taskId} of job "${job.jobId}"`);
     this.taskId = claim.taskId;
     this.#claim = claim;
-    this.#renewEveryMs = claim.ttlMs / RENEWALS_PER_TTL;
-    if (isRenewedAutomatically) this.#planRenewal(this.#renewEveryMs);
+    if (isRenewedAutomatically) this.#renewRegularly(claim.ttlMs / RENEWALS_PER_TTL);
   }
 
   setState(write: WriteInput, call: CallOptions = {}): Promise<SetStateResult> {
@@ -126,23 +122,26 @@ export class OpenManager extends OpenReader {
     const { incarnation } = this.info;
     let revision = 0;
     let hasBegun = false;
+    let write: GlobalWrite;
     try {
-      const write = await this.#writeGlobally('deleteJob', call, async (jobId, options) => {
+      write = await this.#writeGlobally('deleteJob', call, async (jobId, options) => {
         hasBegun = true;
         const found = await store.getJob(jobId, options);
         if (found?.incarnation === incarnation) revision = found.revision;
         await store.deleteJob(jobId, options);
         return revision;
       });
-      if (write.applied) this.#abandonClaim();
-      return write;
     } catch (thrown) {
       // `fenced`: the job has been recreated since an attempt arrived, or since it was read.
       const isGone = hasCode(thrown, 'not-found') || (hasCode(thrown, 'fenced') && hasBegun);
       if (!isGone) throw thrown;
-      this.#abandonClaim();
-      return { applied: true, revision };
+      write = { applied: true, revision };
     }
+    if (write.applied) {
+      this.#isJobDeleted = true; // there is nothing left to renew or release
+      this.#renewTimer?.cancel();
+    }
+    return write;
   }
 
   override close(): Promise<void> {
@@ -154,7 +153,8 @@ export class OpenManager extends OpenReader {
     try {
       await super.close();
     } finally {
-      await this.#stopRenewing();
+      this.#renewTimer?.cancel();
+      await this.#renewing;
       await Promise.all(this.#tails.values()); // accepted writes end at their deadlines at the latest
       await this.#release();
     }
@@ -215,19 +215,6 @@ export class OpenManager extends OpenReader {
     );
   }
 
-  /** Cancels the timer and waits for a renewal in flight. */
-  async #stopRenewing(): Promise<void> {
-    this.#isRenewalStopped = true;
-    this.#renewTimer?.cancel();
-    await this.#renewing;
-  }
-
-  /** The job is deleted: there is nothing left to renew or release. */
-  #abandonClaim(): void {
-    this.#isJobDeleted = true;
-    void this.#stopRenewing(); // a renewal in flight logs its own failure
-  }
-
   /** Never throws: the caller of `close` could do nothing about it. */
   async #release(): Promise<void> {
     if (this.#fencedBy || this.#isJobDeleted) return;
@@ -240,33 +227,32 @@ export class OpenManager extends OpenReader {
     }
   }
 
-  #planRenewal(delayMs: number): void {
-    const { clock } = this.deps;
-    if (this.#isRenewalStopped) return;
+  #renewRegularly(everyMs: number): void {
+    const { clock, logger } = this.deps;
+    const isOver = () => this.#isJobDeleted || (this.#closed ?? this.#fencedBy) !== undefined;
+    let isFailing = false;
     const renew = async () => {
       const startMs = clock.monotonicMs();
       try {
-        await this.#renew({ timeoutMs: this.#renewEveryMs });
-        this.#isRenewalFailing = false;
+        await this.#renew({ timeoutMs: everyMs });
+        isFailing = false;
       } catch (thrown) {
-        this.#noteFailedRenewal(thrown);
+        // Only the first failure in a row is logged. An outage of the store has already been logged.
+        const isOutage = hasCode(thrown, 'unavailable') || hasCode(thrown, 'timeout');
+        const error = thrown instanceof SynclineError ? thrown.code : String(thrown);
+        const isNew = !isFailing && !isOutage && !isOver();
+        if (isNew) logger.warn('🟡 the lease could not be renewed', { error });
+        isFailing ||= isNew;
       }
-      this.#planRenewal(Math.max(0, startMs + this.#renewEveryMs - clock.monotonicMs()));
+      plan(Math.max(0, startMs + everyMs - clock.monotonicMs()));
     };
     const start = () => {
       this.#renewing = renew();
     };
-    this.#renewTimer = clock.setTimer(delayMs, start, { unref: true });
-  }
-
-  /** Logs only the first failure in a row. An outage of the store has already been logged. */
-  #noteFailedRenewal(thrown: unknown): void {
-    if (hasCode(thrown, 'fenced')) this.#isRenewalStopped = true;
-    const isOutage = hasCode(thrown, 'unavailable') || hasCode(thrown, 'timeout');
-    if (this.#isRenewalStopped || this.#isRenewalFailing || isOutage) return;
-    this.#isRenewalFailing = true;
-    const error = thrown instanceof SynclineError ? thrown.code : String(thrown);
-    this.deps.logger.warn('🟡 the lease could not be renewed', { error });
+    const plan = (delayMs: number) => {
+      if (!isOver()) this.#renewTimer = clock.setTimer(delayMs, start, { unref: true });
+    };
+    plan(everyMs);
   }
 
   #statusOf(status: number | string): number {
@@ -282,27 +268,21 @@ export class OpenManager extends OpenReader {
   async #checkAndSend(input: WriteInput, { signal }: CallOptions): Promise<SetStateResult> {
     this.check();
     const write = this.#checked(input);
-    const { jobId, tag, eventId } = write;
-    this.#quota.check(write.bytes);
+    const { jobId, tag, eventId, bytes } = write;
+    this.#quota.check(bytes);
     const what = `setState of tag ${JSON.stringify(tag)} in job "${jobId}"`;
     const options = { what, isWrite: true, signal, details: { eventId } };
     using call = new OpenCall(this.deps, options);
-    return await this.#inOrder(write, async (earlier) => {
+    const earlier = this.#tails.get(tag) ?? Promise.resolve();
+    this.#quota.add(1, bytes);
+    const run = async () => {
       await this.#checkBySchema(tag, input.payload, call);
       await call.wait(earlier, 'earlier writes to its tag got no reply');
       this.#checkFence();
       return await this.#send(write, call);
-    });
-  }
-
-  /** Takes a place in the queue of its tag at once. `earlier` resolves when all writes before it have ended. */
-  async #inOrder<T>(
-    { tag, bytes }: CheckedWrite,
-    run: (earlier: Promise<void>) => Promise<T>,
-  ): Promise<T> {
-    const earlier = this.#tails.get(tag) ?? Promise.resolve();
-    this.#quota.add(1, bytes);
-    const running = run(earlier);
+    };
+    const running = run();
+    // It takes its place in the queue of its tag at once.
     const tail = Promise.allSettled([earlier, running]).then(() => {
       if (this.#tails.get(tag) === tail) this.#tails.delete(tag);
     });

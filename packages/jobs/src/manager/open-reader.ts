@@ -117,10 +117,66 @@ export class OpenReader implements AsyncDisposable {
     throw new SynclineError('closed', `the store of job "${jobId}" was closed`);
   }
 
+  /** The store's subscription, with payloads read with the schemas of their tags. At its end it drops buffered events. */
   subscribe(options: SubscribeOptions = {}): JobSubscription<JobEvent> {
     this.check();
-    const onEnd = () => this.#subscriptions.delete(subscription);
-    const subscription = subscribeTo(this.deps, this.info.jobId, options, onEnd);
+    const { store, clock, metrics, states } = this.deps;
+    const { taskId, tag, after, ...rest } = options;
+    const { signal } = rest;
+    let cursor = after as Cursor | undefined; // the store checks it
+    let isEnded = false;
+    const scope = { taskId, tag } as Scope; // the store ignores what is undefined
+    const source = store.subscribe(this.info.jobId, { ...rest, scope, after: cursor });
+    const end = (): void => {
+      isEnded = true;
+      signal?.removeEventListener('abort', end);
+      this.#subscriptions.delete(subscription);
+    };
+    signal?.addEventListener('abort', end);
+    const dispose = async (): Promise<void> => {
+      end();
+      await source[Symbol.asyncDispose]();
+    };
+
+    const read = async (event: JobEvent): Promise<JobEvent> =>
+      'state' in event ? { ...event, state: await states.read(event.state) } : event;
+    let pulledAtMs: number | undefined;
+    /** The cursor follows delivered events, not what the store has read ahead. */
+    const note = (event: JobEvent): void => {
+      if ('cursor' in event) cursor = event.cursor;
+      if (event.kind === 'gap' && event.reason === 'overflow') {
+        metrics.add('syncline_jobs_subscription_drops_total', 1, { reason: 'coalesce' });
+      }
+      if (event.kind !== 'synced' || pulledAtMs === undefined) return;
+      const seconds = (clock.monotonicMs() - pulledAtMs) / 1000;
+      if (!event.resumed) metrics.observe('syncline_jobs_replay_duration_seconds', seconds);
+      pulledAtMs = undefined;
+    };
+    async function* handOut(
+      from: AsyncIterable<readonly JobEvent[]>,
+    ): AsyncGenerator<readonly JobEvent[]> {
+      pulledAtMs = clock.monotonicMs();
+      try {
+        for await (const stored of from) {
+          const events = states.isPlain ? stored : await Promise.all(stored.map(read));
+          if (isEnded) return;
+          events.forEach(note);
+          yield events;
+        }
+      } finally {
+        await dispose();
+      }
+    }
+    const subscription: JobSubscription = {
+      get cursor() {
+        return cursor;
+      },
+      batches: (max) => handOut(source.batches(max)),
+      async *[Symbol.asyncIterator]() {
+        for await (const events of handOut(source.batches(1))) yield* events;
+      },
+      [Symbol.asyncDispose]: dispose,
+    };
     this.#subscriptions.add(subscription);
     return subscription;
   }
@@ -180,74 +236,4 @@ async function* waitedEvents(
     const message = `waitFor of job "${jobId}" lost its connection to the store: ${detail}. Call it again.`;
     throw new SynclineError('unavailable', message, { details, cause: thrown });
   }
-}
-
-/** The store's subscription, with payloads read with the schemas of their tags. At its end it drops buffered events. */
-function subscribeTo(
-  { store, clock, metrics, states }: ReaderDeps,
-  jobId: string,
-  { taskId, tag, after, ...rest }: SubscribeOptions,
-  onEnd: () => void,
-): JobSubscription {
-  const { signal } = rest;
-  let cursor = after as Cursor | undefined; // the store checks it
-  let isEnded = false;
-  const scope = { taskId, tag } as Scope; // the store ignores what is undefined
-  const source = store.subscribe(jobId, { ...rest, scope, after: cursor });
-  const end = (): void => {
-    isEnded = true;
-    signal?.removeEventListener('abort', end);
-    onEnd();
-  };
-  signal?.addEventListener('abort', end);
-  const dispose = async (): Promise<void> => {
-    end();
-    await source[Symbol.asyncDispose]();
-  };
-
-  const read = async (event: JobEvent): Promise<JobEvent> =>
-    'state' in event ? { ...event, state: await states.read(event.state) } : event;
-  let pulledAtMs: number | undefined;
-  /** The cursor follows delivered events, not what the store has read ahead. */
-  const note = (event: JobEvent): void => {
-    if ('cursor' in event) cursor = event.cursor;
-    if (event.kind === 'gap' && event.reason === 'overflow') {
-      metrics.add('syncline_jobs_subscription_drops_total', 1, { reason: 'coalesce' });
-    }
-    if (event.kind !== 'synced' || pulledAtMs === undefined) return;
-    const seconds = (clock.monotonicMs() - pulledAtMs) / 1000;
-    if (!event.resumed) metrics.observe('syncline_jobs_replay_duration_seconds', seconds);
-    pulledAtMs = undefined;
-  };
-  async function* handOut(
-    from: AsyncIterable<readonly JobEvent[]>,
-  ): AsyncGenerator<readonly JobEvent[]> {
-    pulledAtMs = clock.monotonicMs();
-    try {
-      for await (const stored of from) {
-        const events = states.isPlain ? stored : await Promise.all(stored.map(read));
-        if (isEnded) return;
-        events.forEach(note);
-        yield events;
-      }
-    } finally {
-      await dispose();
-    }
-  }
-  return {
-    get cursor() {
-      return cursor;
-    },
-    batches: (max = BATCH_EVENTS_DEFAULT) => handOut(source.batches(max)),
-    async *[Symbol.asyncIterator]() {
-      for await (const events of handOut(oneByOne(source))) yield* events;
-    },
-    [Symbol.asyncDispose]: dispose,
-  };
-}
-
-const BATCH_EVENTS_DEFAULT = 256;
-
-async function* oneByOne(events: AsyncIterable<JobEvent>): AsyncGenerator<readonly JobEvent[]> {
-  for await (const event of events) yield [event];
 }

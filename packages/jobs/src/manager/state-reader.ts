@@ -1,11 +1,9 @@
 // Reads states with the declared tags and status names: a payload becomes the output of its schema.
-import type { JsonObject, SchemaIssue, State } from '../job.js';
+import type { JsonObject, State } from '../job.js';
 import type { StatusNames, TagSchema, TagSchemas } from './job-manager.js';
 import { thrownText } from './status-message.js';
 
-type Reading =
-  | { readonly payload: JsonObject }
-  | { readonly payloadIssues: readonly SchemaIssue[]; readonly rawPayload: JsonObject };
+type Reading = Pick<State, 'payload' | 'payloadIssues' | 'rawPayload'>;
 
 export class StateReader {
   readonly tags: ReadonlyMap<string, TagSchema>;

@@ -9,7 +9,6 @@ import {
   backoffMs,
   type Clock,
   type Logger,
-  type Outcome,
   type Random,
   SynclineError,
 } from '@syncline/kernel';
@@ -184,16 +183,12 @@ export class OpenCall implements Disposable {
     if (!seen.retryable) return seen;
     const { code, retryable } = seen;
     const times = attempts === 1 ? 'once' : `${attempts} times`;
-    const next = isWrite ? adviceOn(outcome, details !== undefined) : '';
-    const message = `🔴 ${what} failed, tried ${times}: ${last.message.replace(/\.$/, '')}${next}`;
+    const next = details ? ': repeat it with the eventId in details, or read the state.' : '.';
+    const result =
+      outcome === 'not-applied' ? 'It was not applied.' : `It may have been applied${next}`;
+    const story = `🔴 ${what} failed, tried ${times}: ${last.message.replace(/\.$/, '')}`;
+    const message = isWrite ? `${story}. ${result}` : story;
     const all = { ...seen.details, ...details };
     return new SynclineError(code, message, { retryable, outcome, details: all, cause: last });
   }
-}
-
-function adviceOn(outcome: Outcome, hasEventId: boolean): string {
-  if (outcome === 'not-applied') return '. It was not applied.';
-  return hasEventId
-    ? '. It may have been applied: repeat it with the eventId in details, or read the state.'
-    : '. It may have been applied.';
 }

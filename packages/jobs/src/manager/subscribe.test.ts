@@ -1,7 +1,7 @@
 import { silentMetrics } from '@syncline/kernel';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { OpenStores } from '../conformance/open-stores.js';
-import { overrideStore, schemaOf } from '../conformance/override-store.js';
+import { overrideEvents, overrideStore, schemaOf } from '../conformance/override-store.js';
 import type { JobEvent, JobSubscription } from '../job-store.js';
 import { createJobManager } from './create-job-manager.js';
 
@@ -172,12 +172,7 @@ describe('a subscription of a manager', () => {
         async function* withGap() {
           for await (const event of source) yield* event.kind === 'synced' ? [event, gap] : [event];
         }
-        return {
-          [Symbol.asyncIterator]: withGap,
-          batches: (max) => source.batches(max),
-          cursor: undefined,
-          [Symbol.asyncDispose]: () => source[Symbol.asyncDispose](),
-        };
+        return overrideEvents(source, withGap);
       },
     });
     const observer = { ...silentMetrics, add: vi.fn(), observe: vi.fn() };

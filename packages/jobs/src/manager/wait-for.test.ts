@@ -1,7 +1,7 @@
 import { SynclineError } from '@syncline/kernel';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { OpenStores } from '../conformance/open-stores.js';
-import { overrideStore } from '../conformance/override-store.js';
+import { overrideEvents, overrideStore } from '../conformance/override-store.js';
 import type { Progress } from '../job.js';
 import type { JobEvent } from '../job-store.js';
 import { checkReconnect, outOfReach } from '../reconnect.js';
@@ -88,12 +88,7 @@ describe('waitFor', () => {
     const latest = overrideStore(store, {
       subscribe(jobId, options) {
         const source = store.subscribe(jobId, options);
-        return {
-          [Symbol.asyncIterator]: () => asLatest(source),
-          cursor: undefined,
-          batches: () => source.batches(),
-          [Symbol.asyncDispose]: () => source[Symbol.asyncDispose](),
-        };
+        return overrideEvents(source, () => asLatest(source));
       },
     });
     await using reader = await createJobReader({ store: latest, jobId: 'nightly' });
@@ -118,12 +113,8 @@ describe('waitFor', () => {
     const lost = overrideStore(store, {
       subscribe(jobId, options) {
         const source = store.subscribe(jobId, options);
-        return {
-          [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(outage) }),
-          cursor: undefined,
-          batches: () => source.batches(),
-          [Symbol.asyncDispose]: () => source[Symbol.asyncDispose](),
-        };
+        const failing = { next: () => Promise.reject(outage) };
+        return overrideEvents(source, () => ({ [Symbol.asyncIterator]: () => failing }));
       },
     });
     await using reader = await createJobReader({ store: lost, jobId: 'nightly' });

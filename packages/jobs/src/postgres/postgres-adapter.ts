@@ -38,12 +38,9 @@ class PostgresAdapter implements port.StoreAdapter<number>, port.SharedStore<num
     await this.#deps.pool.transaction(WRITES, migrate);
     await this.#watch.start(host);
     const totals =
-      'SELECT count(*) AS jobs, coalesce(sum(log_records), 0)::bigint AS records FROM jobs WHERE NOT is_deleted';
-    const [found] = await this.#read((session) =>
-      session.rows<{ jobs: number; records: number }>(totals),
-    );
-    const { jobs: jobsCount = 0, records: logRecords = 0 } = found ?? {};
-    return { jobsCount, logRecords, generation: 0, heldLeases: [] };
+      'SELECT count(*) AS "jobsCount", coalesce(sum(log_records), 0)::bigint AS "logRecords" FROM jobs WHERE NOT is_deleted';
+    const [found] = await this.#read((session) => session.rows<port.StoreStart>(totals));
+    return { jobsCount: 0, logRecords: 0, ...found, generation: 0, heldLeases: [] };
   }
 
   loadJob(jobId: string): Promise<port.JobRows<number> | undefined> {
@@ -72,7 +69,7 @@ class PostgresAdapter implements port.StoreAdapter<number>, port.SharedStore<num
       const idle = [...found.overdue].filter((taskId) => !lost.has(taskId));
       // These leases have expired, but have no work left: they are not checked again until their tasks write.
       if (idle.length > 0)
-        await session.write(
+        await session.query(
           `UPDATE tasks SET is_watched = false FROM jobs WHERE jobs.job_no = tasks.job_no
              AND jobs.job_id = $1 AND NOT jobs.is_deleted AND task_id = ANY($2::int[])`,
           [request.jobId, idle],
@@ -90,16 +87,16 @@ class PostgresAdapter implements port.StoreAdapter<number>, port.SharedStore<num
 
   /** Need not survive a database crash, after which every lease gets a full TTL. */
   async renew(job: Job, taskId: number, epoch: number): Promise<boolean> {
-    const count = await this.#deps.pool.transaction(WRITES, async (session) => {
-      await session.run('SET LOCAL synchronous_commit = off');
-      return session.write(
+    const { rowCount } = await this.#deps.pool.transaction(WRITES, async (session) => {
+      await session.query('SET LOCAL synchronous_commit = off');
+      return session.query(
         `UPDATE tasks SET renewed_at = clock_timestamp()
          WHERE job_no = $1 AND task_id = $2 AND epoch = $3 AND state = 'held'
            AND EXISTS (SELECT FROM jobs WHERE job_no = $1 AND NOT is_deleted)`,
         [job.handle, taskId, epoch],
       );
     });
-    return count > 0;
+    return rowCount === 1;
   }
 
   overdue(): Promise<readonly port.LeaseRef[]> {
@@ -120,11 +117,30 @@ class PostgresAdapter implements port.StoreAdapter<number>, port.SharedStore<num
   async openView(job: Job, filter: JobFilter): Promise<port.StoreView> {
     const { pool } = this.#deps;
     const session = await pool.connect();
+    let cursors = 0;
+    async function* pages(query: string, after: number): AsyncGenerator<readonly StoredChange[]> {
+      cursors += 1;
+      const cursor = `pages_${cursors}`;
+      const { taskId = null, tag = null } = filter.scope;
+      const values = [job.handle, after, taskId, tag, filter.withLeases, filter.withJob];
+      await session.query(`DECLARE ${cursor} NO SCROLL CURSOR FOR ${query}`, values);
+      for (;;) {
+        const page = await session.rows<StoredChange>(`FETCH ${PAGE_ROWS} FROM ${cursor}`);
+        if (page.length > 0) yield page;
+        if (page.length < PAGE_ROWS) return;
+      }
+    }
     try {
       await session.begin(READS);
       const [found] = await rows.findJobs(session, 'job_no = $1', [job.handle]);
       if (!found) throw noSuchJob(job.row.jobId);
-      return viewOf(session, found, filter, () => void pool.rollback(session));
+      return {
+        revision: found.head.revision,
+        compactedTo: found.head.compactedTo,
+        latest: (after) => pages(LATEST, after),
+        changes: (after) => pages(CHANGES, after),
+        close: () => void pool.rollback(session),
+      };
     } catch (thrown) {
       await pool.rollback(session, thrown);
       throw thrown;
@@ -166,34 +182,6 @@ const CHANGES = `SELECT ${rows.CHANGE_COLUMNS} FROM changes c WHERE job_no = $1 
     WHEN 'state' THEN ($3::int IS NULL OR task_id = $3) AND ($4::text IS NULL OR tag = $4)
     WHEN 'lease' THEN $5::bool AND ($3::int IS NULL OR task_id = $3)
     ELSE $6::bool END ORDER BY revision`;
-
-function viewOf(
-  session: PostgresSession,
-  { handle, head }: rows.StoredJob,
-  { scope, withLeases, withJob }: JobFilter,
-  close: () => void,
-): port.StoreView {
-  let cursors = 0;
-  async function* pages(query: string, after: number): AsyncGenerator<readonly StoredChange[]> {
-    cursors += 1;
-    const cursor = `pages_${cursors}`;
-    const { taskId = null, tag = null } = scope;
-    const values = [handle, after, taskId, tag, withLeases, withJob];
-    await session.rows(`DECLARE ${cursor} NO SCROLL CURSOR FOR ${query}`, values);
-    for (;;) {
-      const page = await session.rows<StoredChange>(`FETCH ${PAGE_ROWS} FROM ${cursor}`);
-      if (page.length > 0) yield page;
-      if (page.length < PAGE_ROWS) return;
-    }
-  }
-  return {
-    revision: head.revision,
-    compactedTo: head.compactedTo,
-    latest: (after) => pages(LATEST, after),
-    changes: (after) => pages(CHANGES, after),
-    close,
-  };
-}
 
 // User options, and the factory.
 

@@ -27,30 +27,22 @@ export class PostgresSession {
   }
 
   async rows<R>(text: string, values: readonly unknown[] = []): Promise<R[]> {
-    return (await this.#query(text, values)).rows as R[];
-  }
-
-  async run(text: string, outcome: Outcome = 'not-applied'): Promise<void> {
-    await this.#query(text, undefined, outcome);
-  }
-
-  async write(text: string, values: readonly unknown[]): Promise<number> {
-    return (await this.#query(text, values)).rowCount ?? 0;
+    return (await this.query(text, values)).rows as R[];
   }
 
   async begin(mode: string): Promise<void> {
     // A process that is paused in the middle must not block the others forever.
     const { value: idleMs } = jobsLimits.postgresCallTimeoutMs;
-    await this.run(
+    await this.query(
       `BEGIN ${mode}; SET LOCAL search_path TO "${this.schema}"; ` +
         `SET LOCAL idle_in_transaction_session_timeout = ${idleMs * 2}`,
     );
   }
 
-  /** Runs queries one at a time: the listening connection has two users. */
-  #query(
+  /** Runs queries one at a time: the listening connection has two users. Without values, `text` may be several. */
+  query(
     text: string,
-    values: readonly unknown[] | undefined,
+    values?: readonly unknown[],
     outcome: Outcome = 'not-applied',
   ): Promise<pg.QueryResult> {
     const { value: query_timeout } = jobsLimits.postgresCallTimeoutMs;
@@ -82,11 +74,10 @@ export class PostgresPool {
 
   /** The caller must release it. */
   async connect(): Promise<PostgresSession> {
-    try {
-      return new PostgresSession(await this.#pool.connect(), this.#schema);
-    } catch (thrown) {
+    const client = await this.#pool.connect().catch((thrown: unknown) => {
       throw postgresError(thrown, 'not-applied');
-    }
+    });
+    return new PostgresSession(client, this.#schema);
   }
 
   /** If `run` throws, nothing is stored and the error is rethrown. */
@@ -95,7 +86,7 @@ export class PostgresPool {
     try {
       await session.begin(mode);
       const result = await run(session);
-      await session.run('COMMIT', 'unknown');
+      await session.query('COMMIT', undefined, 'unknown');
       session.client.release();
       return result;
     } catch (thrown) {
@@ -108,7 +99,7 @@ export class PostgresPool {
   async rollback(session: PostgresSession, reason?: unknown): Promise<void> {
     const isLost = reason instanceof SynclineError && reason.code === 'unavailable';
     try {
-      if (!isLost) await session.run('ROLLBACK');
+      if (!isLost) await session.query('ROLLBACK');
       session.client.release(isLost);
     } catch {
       session.client.release(true);

@@ -120,18 +120,27 @@ export async function writeCommit(
   { jobs, durability }: port.Commit<number>,
 ): Promise<void> {
   const { schema: channel } = session;
-  if (durability === 'buffered') await session.run('SET LOCAL synchronous_commit = off');
+  if (durability === 'buffered') await session.query('SET LOCAL synchronous_commit = off');
   for (const job of jobs) {
     const { jobId } = job.row;
     if (job.kind === 'delete') {
-      await session.write('UPDATE jobs SET is_deleted = true WHERE job_no = $1', [job.handle]);
+      await session.query('UPDATE jobs SET is_deleted = true WHERE job_no = $1', [job.handle]);
       await session.rows('SELECT pg_notify($1, $2)', [channel, jobId]);
       continue;
     }
-    if (job.kind === 'create') await insertJob(session, job);
-    // The expected tags may have changed: tasks that had no work left may have some now.
-    else if (job.isRowChanged)
-      await session.write('UPDATE tasks SET is_watched = true WHERE job_no = $1', [job.handle]);
+    if (job.kind === 'create') {
+      const [inserted] = await session.rows<{ job_no: number }>(
+        `INSERT INTO jobs (job_id, metadata, metadata_revision, revision, timestamp_ms, compacted_to, log_records, counts)
+         VALUES ($1, '{}', 0, 0, 0, 0, 0, '{}')
+         ON CONFLICT (job_id) WHERE NOT is_deleted DO NOTHING RETURNING job_no`,
+        [jobId],
+      );
+      if (!inserted) throw overtaken(); // by another creator
+      job.handle = inserted.job_no; // the statement that follows sets the rest
+    } else if (job.isRowChanged) {
+      // The expected tags may have changed: tasks that had no work left may have some now.
+      await session.query('UPDATE tasks SET is_watched = true WHERE job_no = $1', [job.handle]);
+    }
     await session.rows(...writeOf(job, channel));
   }
 }
@@ -208,16 +217,4 @@ function writeOf(job: port.JobCommit<number>, channel: string): [string, readonl
     );
   const notify = `SELECT pg_notify($${values.push(channel)}, $${values.push(`${job.row.jobId} ${head.revision}`)})`;
   return [`WITH ${parts.join(', ')} ${notify}`, values];
-}
-
-/** The update that follows sets the rest. */
-async function insertJob(session: PostgresSession, job: port.JobCommit<number>): Promise<void> {
-  const [inserted] = await session.rows<{ job_no: number }>(
-    `INSERT INTO jobs (job_id, metadata, metadata_revision, revision, timestamp_ms, compacted_to, log_records, counts)
-     VALUES ($1, '{}', 0, 0, 0, 0, 0, '{}')
-     ON CONFLICT (job_id) WHERE NOT is_deleted DO NOTHING RETURNING job_no`,
-    [job.row.jobId],
-  );
-  if (!inserted) throw overtaken(); // by another creator
-  job.handle = inserted.job_no;
 }

@@ -65,7 +65,7 @@ export async function migrate(session: PostgresSession): Promise<void> {
   await session.rows(`SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, [
     `syncline migrates ${schema}`,
   ]);
-  await session.run(`CREATE SCHEMA IF NOT EXISTS "${schema}"; SET LOCAL search_path TO "${schema}";
+  await session.query(`CREATE SCHEMA IF NOT EXISTS "${schema}"; SET LOCAL search_path TO "${schema}";
     CREATE TABLE IF NOT EXISTS version (version integer NOT NULL)`);
   const [found] = await session.rows<{ version: number }>('SELECT version FROM version');
   if (found && found.version > VERSION) {
@@ -74,6 +74,6 @@ export async function migrate(session: PostgresSession): Promise<void> {
     throw new SynclineError('too-new', message, { details });
   }
   if (found) return;
-  await session.run(TABLES);
+  await session.query(TABLES);
   await session.rows('INSERT INTO version VALUES ($1)', [VERSION]);
 }

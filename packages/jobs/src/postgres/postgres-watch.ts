@@ -109,7 +109,7 @@ export class PostgresWatch {
     });
     const { schema } = session;
     try {
-      await session.run(`LISTEN "${schema}"; SET search_path TO "${schema}"`);
+      await session.query(`LISTEN "${schema}"; SET search_path TO "${schema}"`);
       return session;
     } catch (thrown) {
       session.client.release(true);
@@ -152,11 +152,9 @@ export class PostgresWatch {
     if (!dead) return;
     for (const table of ['changes', 'cells', 'tasks']) {
       const swept = `SELECT ctid FROM ${table} WHERE job_no = $1 LIMIT ${SWEPT_ROWS}`;
-      const count = await session.write(`DELETE FROM ${table} WHERE ctid = ANY(ARRAY(${swept}))`, [
-        dead.job_no,
-      ]);
-      if (count === SWEPT_ROWS) return;
+      const remove = `DELETE FROM ${table} WHERE ctid = ANY(ARRAY(${swept}))`;
+      if ((await session.query(remove, [dead.job_no])).rowCount === SWEPT_ROWS) return;
     }
-    await session.write('DELETE FROM jobs WHERE job_no = $1', [dead.job_no]);
+    await session.query('DELETE FROM jobs WHERE job_no = $1', [dead.job_no]);
   }
 }

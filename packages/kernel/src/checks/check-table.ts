@@ -60,8 +60,9 @@ export function checkMembers<T extends object>(
   checkKnownKeys(value, what, checks);
   const given = value as Readonly<Record<string, unknown>>;
   const checked: Record<string, unknown> = {};
-  for (const [name, check] of Object.entries<Check<unknown>>(checks)) {
-    const member = check(given[name], prefix + name);
+  // In this order and without a list of entries: it runs for each write of a job.
+  for (const name in checks) {
+    const member = checks[name](given[name], prefix === '' ? name : prefix + name);
     if (member !== undefined) checked[name] = member;
   }
   return checked as T;

@@ -5,6 +5,7 @@
 import { SynclineError } from '../error.js';
 import { checkTokenIsSafe, tokenFlaw } from './bearer-token.js';
 import { requestError } from './network-error.js';
+import { type ClientTls, createHttpsSender, type HttpsSender } from './system-https.js';
 
 const TIMEOUT_MS = 5_000;
 const ANSWER_LENGTH_MAX = 500;
@@ -14,6 +15,8 @@ export interface HttpReportOptions {
   readonly url: string;
   /** The server's bearer token, if it has one. Beyond loopback it is sent over TLS only. */
   readonly token?: string;
+  /** A private CA or a client certificate, for `https://`. In Node only. Default: the CAs that Node trusts. */
+  readonly tls?: ClientTls;
   /** Called when a report fails: the server is unreachable or rejects it. Default: a warning for the first failure. */
   readonly onError?: (error: Error) => void;
 }
@@ -27,14 +30,15 @@ export interface HttpReports {
 
 /** `warning` begins the default warning, as in `@syncline/fair: cannot report callers`. Throws `invalid-argument`. */
 export function createHttpReports(options: HttpReportOptions, warning: string): HttpReports {
-  const { token, onError = warnOnce(warning) } = options;
+  const { token, tls, onError = warnOnce(warning) } = options;
   const base = baseOf(options.url);
   if (token !== undefined) checkToken(token, base);
+  const sender = tls === undefined ? sendByFetch : createHttpsSender(checkTls(tls, base));
   let isClosed = false;
   return {
     async put(path, report) {
       try {
-        await send(new URL(path, base), token, report);
+        await send(new URL(path, base), { sender, token, report });
       } catch (thrown) {
         if (!isClosed) onError(SynclineError.from(thrown));
       }
@@ -45,24 +49,34 @@ export function createHttpReports(options: HttpReportOptions, warning: string): 
   };
 }
 
-async function send(target: URL, token: string | undefined, report: unknown): Promise<void> {
-  const body = JSON.stringify(report);
-  const headers = {
-    'content-type': 'application/json',
-    ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+interface Sending {
+  readonly sender: HttpsSender;
+  readonly token: string | undefined;
+  readonly report: unknown;
+}
+
+async function send(target: URL, { sender, token, report }: Sending): Promise<void> {
+  const request = {
+    method: 'PUT',
+    headers: {
+      'content-type': 'application/json',
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+    },
+    body: JSON.stringify(report),
+    signal: AbortSignal.timeout(TIMEOUT_MS),
   };
-  const signal = AbortSignal.timeout(TIMEOUT_MS);
-  const answer = async () => {
-    const reply = await fetch(target, { method: 'PUT', headers, body, signal });
-    return { status: reply.status, isOk: reply.ok, text: await reply.text() };
-  };
-  const { status, isOk, text } = await answer().catch((thrown: unknown) => {
+  const { status, text } = await sender(target, request).catch((thrown: unknown) => {
     throw requestError(target.origin, thrown);
   });
-  if (isOk) return;
+  if (status >= 200 && status < 300) return;
   const message = `${target.origin} answered ${status} to a report: ${detailOf(text)}`;
   throw new SynclineError(status === 401 ? 'unauthenticated' : 'unavailable', message);
 }
+
+const sendByFetch: HttpsSender = async (target, request) => {
+  const reply = await fetch(target, request);
+  return { status: reply.status, text: await reply.text() };
+};
 
 /** The message in an error of the server. A proxy may answer with anything. */
 function detailOf(text: string): string {
@@ -93,6 +107,12 @@ function checkToken(token: string, base: URL): void {
     throw new SynclineError('invalid-argument', message, { details: { field: 'token' } });
   }
   checkTokenIsSafe(base, 'url');
+}
+
+function checkTls(tls: ClientTls, { protocol, origin }: URL): ClientTls {
+  if (protocol === 'https:') return tls;
+  const message = `tls is set, but url is ${origin}; expected an address with https://`;
+  throw new SynclineError('invalid-argument', message, { details: { field: 'tls' } });
 }
 
 /** In a browser or worker nothing is printed: programs there must pass `onError`. */

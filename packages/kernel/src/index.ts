@@ -80,11 +80,11 @@ export type {
 } from './network/network.js';
 export { CLIENT_TRUST, certificateProblem, type TrustOptions } from './network/network-error.js';
 export {
+  type ClientTls,
   createHttpReports,
   type HttpReportOptions,
   type HttpReports,
 } from './network/system-http-reports.js';
-export type { ClientTls } from './network/system-https.js';
 export { type Random, randomBelow } from './random.js';
 export { createMemoryStorage, type MemoryStorageDeps } from './storage/memory-storage.js';
 export { type DamagedEntry, readSound, type SoundEntries } from './storage/sound-range.js';

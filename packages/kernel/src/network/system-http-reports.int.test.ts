@@ -4,8 +4,7 @@ import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { makeCertificates } from '@syncline/testkit';
 import { expect, test } from 'vitest';
-import { createHttpReports } from './system-http-reports.js';
-import type { ClientTls } from './system-https.js';
+import { type ClientTls, createHttpReports } from './system-http-reports.js';
 
 /** What one report to this URL fails with. */
 async function failureOf(url: string, tls?: ClientTls): Promise<Error | undefined> {
@@ -138,7 +137,7 @@ test('tls that cannot work is refused at once', async () => {
       /^tls .* PEM|^tls needs a client certificate and its key/,
     );
   expect(create({ ca: own.cert }, 'http://a:1')).toThrow(
-    'tls is set, but url is http://a:1; expected an address with https://',
+    'tls is set, but url is http://a:1; expected https://',
   );
 });
 

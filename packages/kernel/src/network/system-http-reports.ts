@@ -4,11 +4,21 @@
 // checked is therefore checked when the sender is created, and by default the first failure is a Node.js process warning.
 import { SynclineError } from '../error.js';
 import { checkTokenIsSafe, tokenFlaw } from './bearer-token.js';
-import { requestError } from './network-error.js';
-import { type ClientTls, createHttpsSender, type HttpsSender } from './system-https.js';
+import { openSslReason, requestError } from './network-error.js';
 
 const TIMEOUT_MS = 5_000;
 const ANSWER_LENGTH_MAX = 500;
+
+/** PEM texts. */
+export interface ClientTls {
+  /** The authority that signed the server's certificate. Default: those that Node trusts. */
+  readonly ca?: string;
+  /** For servers that demand a client certificate. */
+  readonly cert?: string;
+  readonly key?: string;
+  /** The name in the server's certificate, where it is not the host of the address. */
+  readonly serverName?: string;
+}
 
 export interface HttpReportOptions {
   /** The HTTP address of any node, for example `http://127.0.0.1:7400`. */
@@ -33,7 +43,7 @@ export function createHttpReports(options: HttpReportOptions, warning: string): 
   const { token, tls, onError = warnOnce(warning) } = options;
   const base = baseOf(options.url);
   if (token !== undefined) checkToken(token, base);
-  const sender = tls === undefined ? sendByFetch : createHttpsSender(checkTls(tls, base));
+  const sender = tls === undefined ? sendByFetch : createTlsSender(tls, base);
   let isClosed = false;
   return {
     async put(path, report) {
@@ -50,7 +60,7 @@ export function createHttpReports(options: HttpReportOptions, warning: string): 
 }
 
 interface Sending {
-  readonly sender: HttpsSender;
+  readonly sender: Sender;
   readonly token: string | undefined;
   readonly report: unknown;
 }
@@ -72,11 +82,6 @@ async function send(target: URL, { sender, token, report }: Sending): Promise<vo
   const message = `${target.origin} answered ${status} to a report: ${detailOf(text)}`;
   throw new SynclineError(status === 401 ? 'unauthenticated' : 'unavailable', message);
 }
-
-const sendByFetch: HttpsSender = async (target, request) => {
-  const reply = await fetch(target, request);
-  return { status: reply.status, text: await reply.text() };
-};
 
 /** The message in an error of the server. A proxy may answer with anything. */
 function detailOf(text: string): string {
@@ -109,10 +114,69 @@ function checkToken(token: string, base: URL): void {
   checkTokenIsSafe(base, 'url');
 }
 
-function checkTls(tls: ClientTls, { protocol, origin }: URL): ClientTls {
-  if (protocol === 'https:') return tls;
-  const message = `tls is set, but url is ${origin}; expected an address with https://`;
-  throw new SynclineError('invalid-argument', message, { details: { field: 'tls' } });
+interface HttpRequest {
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  readonly signal: AbortSignal;
+}
+
+type Sender = (
+  target: URL,
+  request: HttpRequest,
+) => Promise<{ readonly status: number; readonly text: string }>;
+
+const sendByFetch: Sender = async (target, request) => {
+  const reply = await fetch(target, request);
+  return { status: reply.status, text: await reply.text() };
+};
+
+/**
+ * Does what `fetch` cannot: a private CA and a client certificate. Idle connections do not keep the process alive. There
+ * is no import of Node's modules, because programs for browsers and workers contain this file, too.
+ */
+function createTlsSender(
+  { ca, cert, key, serverName }: ClientTls,
+  { protocol, origin }: URL,
+): Sender {
+  const { process } = globalThis;
+  if (process?.getBuiltinModule === undefined)
+    throw tlsRefusal('is set, but is only available in Node.js');
+  if (protocol !== 'https:') throw tlsRefusal(`is set, but url is ${origin}; expected https://`);
+  if ((cert === undefined) !== (key === undefined))
+    throw tlsRefusal('needs a client certificate and its key together, or neither');
+  if (ca !== undefined && !ca.includes('BEGIN CERTIFICATE'))
+    throw tlsRefusal('has a ca without a "BEGIN CERTIFICATE" block; expected PEM text');
+  const { Agent, request: open } = process.getBuiltinModule('node:https');
+  const { createSecureContext } = process.getBuiltinModule('node:tls');
+  let secureContext: ReturnType<typeof createSecureContext>;
+  try {
+    secureContext = createSecureContext({
+      ...(ca !== undefined && { ca }),
+      ...(cert !== undefined && key !== undefined && { cert, key }),
+    });
+  } catch (thrown) {
+    throw tlsRefusal(`cannot be used (${openSslReason(thrown)}); expected PEM texts`, thrown);
+  }
+  const name = serverName === undefined ? {} : { servername: serverName };
+  const agent = new Agent({ keepAlive: true, secureContext, ...name });
+  return (target, { body, ...options }) =>
+    new Promise((resolve, reject) => {
+      const sent = open(target, { ...options, agent }, (response) => {
+        let text = '';
+        response.setEncoding('utf8').on('error', reject);
+        response.on('data', (part: string) => {
+          text += part;
+        });
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, text }));
+      });
+      sent.on('error', reject).end(body);
+    });
+}
+
+function tlsRefusal(why: string, cause?: unknown): SynclineError {
+  const options = { details: { field: 'tls' }, cause };
+  return new SynclineError('invalid-argument', `tls ${why}`, options);
 }
 
 /** In a browser or worker nothing is printed: programs there must pass `onError`. */

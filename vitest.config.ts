@@ -124,7 +124,7 @@ const integration: ProjectOptions = {
   testTimeout: 180_000,
   hookTimeout: 180_000,
   expect: { poll: { timeout: 60_000 } },
-  // Loading the modules anew for each file would take as long as the tests themselves.
+  // Reloading the modules for each file would take as long as the tests themselves.
   isolate: false,
   restoreMocks: true,
 };

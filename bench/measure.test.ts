@@ -75,8 +75,8 @@ describe('measuring', () => {
     expect(benchTable(bench, measured)).toBe(
       [
         'traced: nothing',
-        '  ours        100 calls/s   ± 1 %',
-        '  peer 1.2.3  400 calls/s  ± 25 %  ours is 0.25 of it',
+        '  ours        100 calls/s   ± 1%',
+        '  peer 1.2.3  400 calls/s  ± 25%  ours is 0.25 of it',
       ].join('\n'),
     );
   });

@@ -18,7 +18,7 @@ export function benchTable(bench: AnyBench, measured: readonly Measured[]): stri
     `  ${contestant}${version === undefined ? '' : ` ${version}`}`,
     valueText(median(values)),
     bench.unit,
-    `± ${Math.round(spread(values) * 100)} %`,
+    `± ${Math.round(spread(values) * 100)}%`,
     index === 0 ? '' : `ours is ${(ours / median(values)).toPrecision(2)} of it`,
   ]);
   const widest = (column: number) => Math.max(...rows.map((row) => row[column]?.length ?? 0));

@@ -2,7 +2,7 @@
 // takes.
 //
 // There is no peer to compare with: npm has no implementation for such items. The bounds are goals; those of the
-// curve are the published means plus 2 %. Items are dots as in the sets: one writer, increasing counters.
+// curve are the published means plus 2%. Items are dots as in the sets: one writer, increasing counters.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { Decoder, Encoder, Sketch } from '@syncline/riblt';

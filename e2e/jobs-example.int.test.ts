@@ -14,7 +14,7 @@ test('a killed task is lost, taken over and finished; the watcher misses nothing
     environment: { TMPDIR: directory.path },
   });
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-  const story = [/kill -9 \d+/, /task 2: lost, epoch 1/, /task 2: held, epoch 2/, /at 100 %/];
+  const story = [/kill -9 \d+/, /task 2: lost, epoch 1/, /task 2: held, epoch 2/, /at 100%/];
   const places = story.map((line) => stdout.search(line));
   expect(places[0]).toBeGreaterThan(0);
   expect(places).toEqual(places.toSorted((a, b) => a - b));

@@ -118,7 +118,7 @@ async function watch(address: string): Promise<void> {
     if (finished.size === numTasks * TAGS.length && released.size === numTasks) break;
   }
   const { percent, revision } = await reader.getProgress();
-  board.say(`the job is at ${percent} % and at revision ${revision}`);
+  board.say(`the job is at ${percent}% and at revision ${revision}`);
   board.say(`the watcher saw revisions 1 to ${seen}, each once, none missing`);
   process.disconnect();
   if (revision !== seen) throw new Error(`the watcher has missed ${revision - seen} changes`);

@@ -81,7 +81,7 @@ test('the example prints the progress and leaves no file behind', async () => {
   const program = fileURLToPath(new URL('dist/jobs-store-of-your-own.js', import.meta.url));
   const env = { ...process.env, TMPDIR: directory.path };
   const { stdout } = await promisify(execFile)(process.execPath, [program], { env });
-  expect(stdout).toContain(`40 % in ${directory.path}/`);
+  expect(stdout).toContain(`40% in ${directory.path}/`);
   expect(await readdir(directory.path)).toEqual([]);
 });
 

@@ -233,7 +233,7 @@ async function main(path: string): Promise<void> {
   await using job = await createJobManager({ store, jobId: 'nightly', taskIndex: 0, numTasks: 1 });
   await job.setStarted({ tag: 'ingest' });
   await job.setState({ tag: 'ingest', status: 20, progress: 0.4 });
-  console.log(`${(await job.getProgress()).percent} % in ${path}`);
+  console.log(`${(await job.getProgress()).percent}% in ${path}`);
   await job.setFinished({ tag: 'ingest' });
 }
 

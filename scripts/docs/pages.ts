@@ -45,31 +45,20 @@ const mark = '<!-- Made from the code by "npm run docs"; edits are lost. -->';
 
 /** The text of each page by its path in the repository; a test compares them with the code. */
 export async function renderPages(): Promise<ReadonlyMap<string, string>> {
+  const api = await fetchOpenApi();
   const pages = {
     'docs/CLI.md': renderCliPage(await describeCli()),
     'docs/COMMANDS.md': renderCommandsPage(),
     'docs/CONFIG.md': renderConfigDoc(),
     'docs/ERRORS.md': renderErrorsPage(),
+    'docs/HTTP.md': renderHttpPage(api),
     'docs/LIMITS.md': renderLimitsPage(limits),
     'docs/METRICS.md': renderMetricsPage(metricLists),
+    ...Object.fromEntries(renderApiPages().map(({ name, text }) => [`docs/api/${name}.md`, text])),
   };
   return new Map([
     ...Object.entries(pages).map(([path, text]) => [path, `${text}\n${mark}\n`] as const),
     ['deploy/grafana/syncline.json', renderDashboard()],
-  ]);
-}
-
-/**
- * Pages that change with every exported type and route. No test compares them with the code, because nearly
- * every change would have to touch them: they are regenerated for a release.
- */
-export async function renderReference(): Promise<ReadonlyMap<string, string>> {
-  const api = await fetchOpenApi();
-  return new Map([
-    ['docs/HTTP.md', `${renderHttpPage(api)}\n${mark}\n`],
     ['docs/openapi.json', `${JSON.stringify(api, null, 2)}\n`],
-    ...renderApiPages().map(
-      ({ name, text }) => [`docs/api/${name}.md`, `${text}\n${mark}\n`] as const,
-    ),
   ]);
 }

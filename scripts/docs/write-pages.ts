@@ -2,9 +2,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { repositoryRoot } from '../repository/read-repository.js';
-import { renderPages, renderReference } from './pages.js';
+import { renderPages } from './pages.js';
 
-for (const [path, text] of [...(await renderPages()), ...(await renderReference())]) {
+for (const [path, text] of await renderPages()) {
   writeFileSync(join(repositoryRoot, path), text);
   process.stderr.write(`${path}\n`);
 }

@@ -15,7 +15,7 @@ export async function main(host: NodeJS.Process): Promise<void> {
   // not get a CPU took up to 40 ms on a busy machine.
   setFlagsFromString('--no-parallel-scavenge');
   // A command passes through about twenty small functions. By default V8 inlines only some of them, and which ones
-  // depends on chance: with this limit, a command of a pipeline takes 7 % less processor time.
+  // depends on chance: with this limit, a command of a pipeline takes 7% less processor time.
   setFlagsFromString('--max-inlined-bytecode-size-cumulative=2500');
   host.stderr.on('error', ignoreFailedLog);
   let isDataLost = false;

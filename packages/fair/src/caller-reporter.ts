@@ -7,25 +7,20 @@ import {
   type Clock,
   createHttpReports,
   createSystemClock,
+  type HttpReportOptions,
   type OptionNames,
   refuseUnknownOptions,
 } from '@syncline/kernel';
 import type { FairTracker } from './fair-tracker.js';
 import { fairLimits } from './limits.js';
 
-export interface CallerReporterOptions {
-  /** The HTTP address of any node, for example `http://127.0.0.1:7400`. */
-  readonly url: string;
+export interface CallerReporterOptions extends HttpReportOptions {
   /** The name of the tracker, as in `grpcRemote({ tracker })`. */
   readonly tracker: string;
   /** Names this instance among those of its tracker; the host name, for example. */
   readonly instance: string;
-  /** The server's bearer token, if it has one. Beyond loopback it is sent over TLS only. */
-  readonly token?: string;
   /** How often to report. Default 1,000; the server forgets an instance after 10 s. */
   readonly intervalMs?: number;
-  /** Called when a report fails: the server is unreachable or rejects it. Default: a warning for the first failure. */
-  readonly onError?: (error: Error) => void;
 }
 
 const OPTIONS: OptionNames<CallerReporterOptions> = {
@@ -33,6 +28,7 @@ const OPTIONS: OptionNames<CallerReporterOptions> = {
   tracker: true,
   instance: true,
   token: true,
+  tls: true,
   intervalMs: true,
   onError: true,
 };

@@ -10,7 +10,7 @@ export interface Cells {
   readonly rows: Float64Array;
   readonly columns: Float64Array;
   readonly probabilities: Float64Array;
-  /** `last_update_time_ms`: information only, except in the default namespace, which keeps the highest. */
+  /** `last_update_time_ms`: information only, except in the default tracker, which keeps the highest. */
   readonly timesMs: Float64Array;
 }
 

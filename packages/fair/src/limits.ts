@@ -95,12 +95,12 @@ export const fairLimits = defineLimits({
   defaultSeedsMax: {
     value: 64,
     unit: 'entries',
-    why: 'Seeds in the default namespace. Deltas for further ones are refused.',
+    why: 'Seeds in the default tracker. Deltas for further ones are refused.',
   },
   defaultCellsMax: {
     value: 262_144,
     unit: 'entries',
-    why: 'Cells in the default namespace across all seeds. A message that would add more is refused.',
+    why: 'Cells in the default tracker across all seeds. A message that would add more is refused.',
   },
   namedCellsMax: {
     value: 4_194_304,

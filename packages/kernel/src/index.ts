@@ -78,7 +78,9 @@ export type {
   Listener,
   Network,
 } from './network/network.js';
+export { CLIENT_TRUST, certificateProblem, type TrustOptions } from './network/network-error.js';
 export {
+  type ClientTls,
   createHttpReports,
   type HttpReportOptions,
   type HttpReports,

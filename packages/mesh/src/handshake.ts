@@ -4,7 +4,7 @@
 //   acceptor   awaiting-hello -> (sends Hello) -> awaiting-auth -> (sends Auth) -> done
 //
 // A proof covers both nonces, both names and the role, so it is useless on another connection or in the other
-// direction. An unexpected peer is only told that it was refused.
+// direction. An unexpected peer receives only a refusal.
 //
 // M3  Without a valid proof, or the certificate that names it, no peer gets beyond the handshake.
 // M4  In every state, any frame other than the expected one ends the handshake.

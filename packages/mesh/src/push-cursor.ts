@@ -11,7 +11,7 @@
 //
 // M11  Operations go out in the order of their counters, with no gap, and again from the first one that the peer
 //      lacks after a Nack, a timeout or a new connection.
-// M12  After `maxRetries` resends without an answer the peer is told to pull, and gets nothing until it acknowledges.
+// M12  After `maxRetries` resends without an answer the peer is asked to pull, and gets nothing until it acknowledges.
 // M13  What a peer has `applied` is only what it has committed; the ring keeps everything after it.
 // M15  A peer is sent at most `pushAheadOperations` operations, or `pushAheadBytes`, that it has not applied. Without this
 //      a node that writes faster than a peer applies would fill the peer's buffer, and send most of it again.

@@ -59,10 +59,21 @@ test.each([
   ],
   [
     "No connection established. Last error: Error [ERR_TLS_CERT_ALTNAME_INVALID]: Hostname/IP does not match certificate's altnames. Resolution note: ",
-    "Hostname/IP does not match certificate's altnames. Check that a server is running there, and the TLS settings on both sides.",
+    "its certificate is not trusted (Hostname/IP does not match certificate's altnames). Use a host name that is in the certificate, or set tls.serverName to one.",
   ],
 ])('messages of the library are made readable: %j', (details, plain) => {
   const error = errorOfCallStatus(statusOf(GRPC_STATUS.UNAVAILABLE, details), target);
   expect(error.message).toBe(`cannot reach the job service at ${target.address}: ${plain}`);
   expect(error.outcome).toBe('not-applied');
+});
+
+test('a certificate that is not trusted is not worth a retry', () => {
+  const details =
+    'No connection established. Last error: Error: unable to verify the first certificate. Resolution note: ';
+  expect(errorOfCallStatus(statusOf(GRPC_STATUS.UNAVAILABLE, details), target)).toMatchObject({
+    code: 'unauthenticated',
+    retryable: false,
+    outcome: 'not-applied',
+    details: { reason: 'certificate', address: target.address },
+  });
 });

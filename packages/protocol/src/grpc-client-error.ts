@@ -1,7 +1,7 @@
 // The status of a failed gRPC call as an error: the server's own error, or one about the connection.
 //
 // Plain values, no gRPC library: the clients hand over what theirs reports.
-import { SynclineError } from '@syncline/kernel';
+import { CLIENT_TRUST, certificateProblem, SynclineError } from '@syncline/kernel';
 import { textsOf } from './grpc-channel.js';
 import { errorFromGrpc } from './grpc-error.js';
 
@@ -29,13 +29,17 @@ export function errorOfCallStatus(
   const error = errorFromGrpc({ code, details, metadata: texts });
   const isConnectionError = error.code === 'unavailable' || error.code === 'timeout';
   if (texts['syncline-code'] !== undefined || !isConnectionError) return error;
+  const outcome = NOT_SENT.test(details) ? 'not-applied' : error.outcome;
+  const reason = plainReason(details);
+  const distrust = certificateProblem(reason, CLIENT_TRUST);
+  if (distrust !== undefined) {
+    const message = `cannot reach ${service} at ${address}: ${distrust}`;
+    const options = { details: { reason: 'certificate', address }, outcome, cause: error };
+    return new SynclineError('unauthenticated', message, options);
+  }
   const what = error.code === 'timeout' ? 'no reply in time from' : 'cannot reach';
-  const message = `${what} ${service} at ${address}: ${plainReason(details)}. ${adviceOn(details)}`;
-  return new SynclineError(error.code, message, {
-    details: { address },
-    outcome: NOT_SENT.test(details) ? 'not-applied' : error.outcome,
-    cause: error,
-  });
+  const message = `${what} ${service} at ${address}: ${reason}. ${adviceOn(details)}`;
+  return new SynclineError(error.code, message, { details: { address }, outcome, cause: error });
 }
 
 /** Nothing was sent, or the server itself refused the call. The words of anyone else on the way prove nothing. */

@@ -2,33 +2,22 @@
 //
 // Everything that can be wrong with them is reported when a client is created: later there would be no caller to
 // report it to. Plain values, no gRPC library: the clients pass them to theirs.
-import { isTokenSafe, SynclineError, tokenFlaw } from '@syncline/kernel';
+import { type ClientTls, isTokenSafe, SynclineError, tokenFlaw } from '@syncline/kernel';
 import { checkTlsMaterial } from '@syncline/kernel/node';
 
 export interface GrpcTargetOptions {
   /** Where the service is: `127.0.0.1:7401`, `state.internal:7401`, `[::1]:7401`. */
   readonly address: string;
-  /** `true` trusts the authorities of the system. Default: no TLS. */
-  readonly tls?: true | GrpcTls;
+  /** `true` trusts the authorities of Node. Default: no TLS. */
+  readonly tls?: true | ClientTls;
   /** Bearer token of the server. Beyond loopback it is sent over TLS alone. */
   readonly token?: string;
-}
-
-/** PEM texts. */
-export interface GrpcTls {
-  /** The authority that signed the server's certificate. Default: those of the system. */
-  readonly ca?: string;
-  /** For servers that demand a client certificate. */
-  readonly cert?: string;
-  readonly key?: string;
-  /** The name in the server's certificate, where it is not the host of the address. */
-  readonly serverName?: string;
 }
 
 /** Options that were checked. */
 export interface GrpcTarget {
   readonly address: string;
-  readonly tls: GrpcTls | undefined;
+  readonly tls: ClientTls | undefined;
   readonly token: string | undefined;
 }
 
@@ -68,7 +57,7 @@ function hostOf(address: string): string | undefined {
   return port >= 1 && port <= 65_535 ? (match?.[1] ?? match?.[2]) : undefined;
 }
 
-function checkTls({ ca, cert, key }: GrpcTls, refuse: Refuse): void {
+function checkTls({ ca, cert, key }: ClientTls, refuse: Refuse): void {
   if ((cert === undefined) !== (key === undefined)) {
     const value = cert === undefined ? 'key without cert' : 'cert without key';
     refuse('tls', value, 'a client certificate and its key together, or neither');

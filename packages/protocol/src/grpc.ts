@@ -16,5 +16,4 @@ export {
   checkGrpcTarget,
   type GrpcTarget,
   type GrpcTargetOptions,
-  type GrpcTls,
 } from './grpc-target.js';

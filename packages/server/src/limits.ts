@@ -36,7 +36,7 @@ export const serverLimits = defineLimits({
   grpcUnauthenticatedMs: {
     value: 3_000,
     unit: 'ms',
-    why: 'How long a connection may stay open without presenting the token while more than 80 % of the allowed connections are in use.',
+    why: 'How long a connection may stay open without presenting the token while more than 80% of the allowed connections are in use.',
   },
   httpHeaderBytesMax: {
     value: 16 * 1024,

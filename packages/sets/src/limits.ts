@@ -98,7 +98,7 @@ export const setsLimits = defineLimits({
   ),
   pullIntervalMs: ms(
     10_000,
-    'How often a node compares its state with a peer when nothing else triggers it, plus or minus 20 %.',
+    'How often a node compares its state with a peer when nothing else triggers it, plus or minus 20%.',
   ),
   startupDelayMs: ms(
     1_000,

@@ -115,7 +115,7 @@ export const streamsLimits = defineLimits({
   reorderItemsMax: {
     value: 100_000,
     unit: 'entries',
-    why: 'Items that one `reorder` holds back. From 80 % on, partitions that are ahead pause.',
+    why: 'Items that one `reorder` holds back. From 80% on, partitions that are ahead pause.',
   },
   reorderBytesMax: {
     value: 64 * 1024 * 1024,

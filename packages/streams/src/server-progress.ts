@@ -2,19 +2,22 @@
 //
 // A run never waits for it. One request is in flight at a time; while it is, only the newest report of each slot is
 // kept.
-import { createHttpReports, type OptionNames, refuseUnknownOptions } from '@syncline/kernel';
+import {
+  createHttpReports,
+  type HttpReportOptions,
+  type OptionNames,
+  refuseUnknownOptions,
+} from '@syncline/kernel';
 import type { PipelineProgress, ProgressReporter } from './run/progress.js';
 
-export interface ServerProgressOptions {
-  /** The HTTP address of any node, for example `http://127.0.0.1:7400`. */
-  readonly url: string;
-  /** The server's bearer token, if it has one. Beyond loopback it is sent over TLS only. */
-  readonly token?: string;
-  /** Called when a report fails: the server is unreachable or rejects it. Default: a warning for the first failure. */
-  readonly onError?: (error: Error) => void;
-}
+export type ServerProgressOptions = HttpReportOptions;
 
-const OPTIONS: OptionNames<ServerProgressOptions> = { url: true, token: true, onError: true };
+const OPTIONS: OptionNames<ServerProgressOptions> = {
+  url: true,
+  token: true,
+  tls: true,
+  onError: true,
+};
 
 /** A reporter for `start(pipeline, { progress })`. */
 export function serverProgress(options: ServerProgressOptions): ProgressReporter {

@@ -11,8 +11,8 @@ Scenarios are noisy-neighbors, flash-crowd and batch-surge. J is Jain's
 fairness index over what each client received relative to its fair share; 1 is
 perfect. J30 is its mean over windows of 30 s, "worst" is the share of the
 client that received least, and "used" is the fraction of the resource that was
-used. Instances that share state are compared with as many that do not. A
-failure is a request that was admitted although the resource was exhausted.
+used. Instances that share state are compared with the same number that do not.
+A failure is a request that was admitted although the resource was exhausted.
 
 Thresholds are set for the default seeds; with fewer, --check may fail by
 chance. For noisy-neighbors, --check also runs 2, 4 and 8 instances, which takes

@@ -29,6 +29,8 @@ const facts = {
 interface Asked {
   readonly body?: unknown;
   readonly code?: number;
+  /** The port of the gRPC listener, if it is on. */
+  readonly grpcPort?: number;
   readonly flags?: readonly string[];
   readonly isTerminal?: boolean;
   /** In the URL. Default 127.0.0.1. */
@@ -37,9 +39,19 @@ interface Asked {
   readonly stopAfter?: number;
 }
 
+function statusWith(grpcPort: number | undefined) {
+  const grpc = { listener: 'grpc', host: '0.0.0.0', port: grpcPort };
+  const about = { nodeId: 1, clusterId: 'c', version: '0.1.0', nodeVersion: 'v20.19.0' };
+  return {
+    ...{ ...about, uptimeMs: 1, isReady: true, checks: [], slices: [], peers: [] },
+    ...{ listeners: grpcPort === undefined ? [] : [grpc], limitsReached: [] },
+  };
+}
+
 async function ask({
   body = facts,
   code = 200,
+  grpcPort,
   flags = [],
   isTerminal,
   host = '127.0.0.1',
@@ -48,7 +60,8 @@ async function ask({
   const paths: string[] = [];
   const server = createServer((request, response) => {
     paths.push(request.url ?? '');
-    response.writeHead(code).end(JSON.stringify(body));
+    const answer = request.url === '/api/status' ? statusWith(grpcPort) : body;
+    response.writeHead(code).end(JSON.stringify(answer));
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -90,12 +103,13 @@ test('without a terminal, the table is printed once, with the requested number o
   expect(paths).toEqual(['/api/fair?limit=5&tracker=a']);
 });
 
-test('without trackers, the address to connect to is that of the server', async () => {
+test('without trackers, the address to connect to is that of the gRPC listener', async () => {
   const body = { ...facts, namespaces: [] };
   for (const host of ['127.0.0.1', 'localhost']) {
-    const { stdout } = await ask({ body, host });
-    expect(stdout).toContain(`grpcRemote({ address: '${host}:7401'`);
+    const { stdout } = await ask({ body, host, grpcPort: 8401 });
+    expect(stdout).toContain(`grpcRemote({ address: '${host}:8401', tracker: 'api' })`);
   }
+  expect((await ask({ body })).stdout).toContain('None can connect: grpc.enabled is false.');
 });
 
 test('with --json, one line is printed', async () => {

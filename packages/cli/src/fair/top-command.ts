@@ -8,9 +8,14 @@ import { paintFor } from '../paint.js';
 import { printableJson } from '../printable.js';
 import { boundlessScreen, screenOf } from '../screen.js';
 import { listenForStop } from '../serve/stop-request.js';
-import { type StatusTargetOptions, statusTarget } from '../status/status-target.js';
+import { fetchStatus } from '../status/fetch-status.js';
+import {
+  type StatusTarget,
+  type StatusTargetOptions,
+  statusTarget,
+} from '../status/status-target.js';
 import { fetchFairFacts, type TopQuery } from './top-facts.js';
-import { renderOutage, renderTop } from './top-table.js';
+import { isUnused, renderOutage, renderTop } from './top-table.js';
 
 interface TopOptions extends StatusTargetOptions {
   readonly tracker?: string;
@@ -53,19 +58,37 @@ async function top(world: CliWorld, options: TopOptions): Promise<void> {
   const isLive = stdout.isTTY === true && options.json === undefined;
   const view = () => ({
     limit: query.limit,
-    host: target.url.hostname,
     paint,
     screen: isLive ? screenOf(stdout) : boundlessScreen,
     ...(isLive ? { hint: 'Ctrl-C to quit' } : {}),
   });
   const draw = async () => {
     const facts = await fetchFairFacts(target, query);
-    return options.json ? `${printableJson(facts, 0)}\n` : renderTop(facts, view());
+    if (options.json) return `${printableJson(facts, 0)}\n`;
+    return renderTop(facts, {
+      ...view(),
+      remote: isUnused(facts) ? await remoteOf(target) : undefined,
+    });
   };
   stdout.write(await draw());
   if (stdout.isTTY !== true) return;
   const outage = (ageMs: number, message: string) => renderOutage(ageMs, message, view());
   await redraw(world, { clear: isLive ? CLEAR : '', draw, outage });
+}
+
+/** Trackers connect over gRPC, and we over HTTP: only the port differs. */
+async function remoteOf(target: StatusTarget): Promise<string | undefined> {
+  const { url, ca, token } = target;
+  const { listeners } = await fetchStatus(target);
+  const grpc = listeners.find(({ listener }) => listener === 'grpc');
+  if (grpc === undefined) return undefined;
+  const parts = [
+    `address: '${url.hostname}:${grpc.port}'`,
+    "tracker: 'api'",
+    ...(url.protocol === 'https:' ? [ca === undefined ? 'tls: true' : 'tls: { ca }'] : []),
+    ...(token === undefined ? [] : ['token']),
+  ];
+  return `grpcRemote({ ${parts.join(', ')} })`;
 }
 
 interface Drawing {

@@ -47,8 +47,8 @@ const api: StateServiceFacts['namespaces'][number] = {
   ],
 };
 
-const host = '127.0.0.1';
-const wide = (limit: number) => ({ limit, host, paint: plainPaint, screen: boundlessScreen });
+const remote = "grpcRemote({ address: '127.0.0.1:7401', tracker: 'api' })";
+const wide = (limit: number) => ({ limit, remote, paint: plainPaint, screen: boundlessScreen });
 
 test('trackers are followed by the most throttled callers and by the hottest cells of all trackers', async () => {
   const none = { ...unnamed, streams: 0, cells: 0, seeds: [], highest: [] };
@@ -57,6 +57,7 @@ test('trackers are followed by the most throttled callers and by the hottest cel
     renderTop({ ...service, namespaces: [unnamed, api], callers }, wide(20)),
     renderTop({ ...service, namespaces: [unnamed, api], callers }, wide(1)),
     renderTop({ ...service, streams: 0, namespaces: [none] }, wide(20)),
+    renderTop({ ...service, streams: 0, namespaces: [none] }, { ...wide(20), remote: undefined }),
     renderTop({ ...service, isReachable: false, namespaces: [none] }, wide(20)),
   ];
   await expect(shown.join('-----\n')).toMatchFileSnapshot('../../testdata/fair-top.txt');
@@ -96,7 +97,7 @@ test.each([
     [true, false].map((isReachable) =>
       renderTop(
         { ...service, isReachable, namespaces },
-        { limit: 20, host, paint: plainPaint, screen, hint: 'Ctrl-C to quit' },
+        { limit: 20, remote, paint: plainPaint, screen, hint: 'Ctrl-C to quit' },
       ),
     ),
   );
@@ -114,7 +115,7 @@ test.each([
 
 test('sentences break between words', () => {
   const screen = { columns: 40, rows: 24 };
-  const view = { limit: 20, host, paint: plainPaint, screen };
+  const view = { limit: 20, remote, paint: plainPaint, screen };
   expect(renderTop({ ...service, isReachable: false, namespaces: [] }, view)).toBe(
     [
       'fair  3 of 1024 connections',
@@ -150,7 +151,7 @@ test('the message about an outage breaks between words, and says how to quit', (
 
 test('even a window of a few lines does not scroll', () => {
   for (const rows of [1, 2, 3, 4, 5]) {
-    const view = { limit: 20, host, paint: plainPaint, screen: { columns: 80, rows } };
+    const view = { limit: 20, remote, paint: plainPaint, screen: { columns: 80, rows } };
     const lines = renderTop({ ...service, namespaces: [api] }, view).split('\n');
     expect(lines.length).toBeLessThanOrEqual(rows);
   }

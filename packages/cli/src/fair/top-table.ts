@@ -19,8 +19,8 @@ export interface TopView {
   readonly limit: number;
   readonly paint: Paint;
   readonly screen: Screen;
-  /** Of the server. */
-  readonly host: string;
+  /** How to connect a tracker to the server, as code. Undefined if it accepts none. */
+  readonly remote: string | undefined;
   /** How to quit, if the table is redrawn. */
   readonly hint?: string;
 }
@@ -46,25 +46,35 @@ export function renderTop(facts: FairFacts, view: TopView): string {
 export function renderOutage(
   ageMs: number,
   message: string,
-  { paint, screen, hint }: Omit<TopView, 'limit' | 'host'>,
+  { paint, screen, hint }: Omit<TopView, 'limit' | 'remote'>,
 ): string {
   const text = `No reply for ${formatDuration(ageMs)}: ${message}`;
   const lines = wrapWords(text, screen.columns).map((line) => paint('red', line));
   return [...lines, ...(hint === undefined ? [] : ['', paint('dim', hint)]), ''].join('\n');
 }
 
-/** The gRPC port of the server is not known here, so this is the default one. */
-const nothing = (host: string) => [
-  'No trackers connected and no cells stored. To connect one, create it with a remote from @syncline/fair/grpc:',
-  `createFairTracker({ secret, remote: grpcRemote({ address: '${host}:7401', tracker: 'api' }) })`,
-];
+function nothing(remote: string | undefined): readonly string[] {
+  const none = 'No trackers connected and no cells stored.';
+  if (remote === undefined) return [`${none} None can connect: grpc.enabled is false.`];
+  return [
+    `${none} To connect one, create it with a remote from @syncline/fair/grpc:`,
+    `createFairTracker({ secret, remote: ${remote} })`,
+  ];
+}
+
+/** Whether there is nothing to show. */
+export function isUnused({ namespaces, callers }: FairFacts): boolean {
+  return callers.length === 0 && usedOf(namespaces).length === 0;
+}
+
+const usedOf = (namespaces: FairFacts['namespaces']) =>
+  namespaces.filter((one) => one.streams > 0 || one.cells > 0);
 
 function renderBody(facts: FairFacts, view: TopView, rows: number): readonly string[] {
-  const used = facts.namespaces.filter((one) => one.streams > 0 || one.cells > 0);
-  const callers = callerLines(facts, view);
-  if (used.length + callers.length === 0)
-    return nothing(view.host).flatMap((text) => wrapWords(text, view.screen.columns));
-  const sections = [trackerLines(used, view), callers, cellLines(used, view)];
+  if (isUnused(facts))
+    return nothing(view.remote).flatMap((text) => wrapWords(text, view.screen.columns));
+  const used = usedOf(facts.namespaces);
+  const sections = [trackerLines(used, view), callerLines(facts, view), cellLines(used, view)];
   return fitted(
     sections.filter((lines) => lines.length > 0),
     rows,

@@ -319,7 +319,7 @@ describe('close', () => {
   });
 });
 
-describe('the plain contract', () => {
+describe('the original contract', () => {
   test('no hello, no numbers, plain values, and nothing is sent twice', () => {
     const { remote, main, report, pass, reconnect, client } = createClientRig({ wire: 'seed' });
     expect(remote.stream.take().map((request) => request.kind)).toEqual([

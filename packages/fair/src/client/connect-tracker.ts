@@ -11,7 +11,7 @@ import type { SharedView } from './shared-view.js';
 import { StateClient } from './state-client.js';
 
 const CLIENT_ID_BYTES = 16;
-/** A server of the plain contract may send nothing for an empty state. */
+/** A server of the original contract may send nothing for an empty state. */
 const SEED_SILENCE_MS = 1_000;
 
 /** A client that is not started yet. */

@@ -9,7 +9,7 @@ import type { SyncRequest, SyncResponse } from '../wire/sync-messages.js';
 export interface FairRemote {
   /** The name that instances share state under; '' with `wire: 'seed'`. */
   readonly tracker: string;
-  /** `seed`: for servers that only know the plain contract: no hello, no acknowledgements. */
+  /** `seed`: for servers that only know the original contract: no hello, no acknowledgements. */
   readonly wire: 'named' | 'seed';
   createTransport(deps: FairTrackerDeps): StateTransport;
 }

@@ -1,8 +1,8 @@
-// The exchange with a server that only knows the plain contract: no hello, no sequence numbers, no
+// The exchange with a server that only knows the original contract: no hello, no sequence numbers, no
 // acknowledgements, and its values are used as is. So outcomes are forgotten once sent: resent, they could
 // count twice.
 //
-// The plain contract has no bounds, so a fold cannot be sent. Instead we send by how much the fold changes the
+// The original contract has no bounds, so a fold cannot be sent. Instead we send by how much the fold changes the
 // last value from the server. With an up-to-date value that is exact, unlike a plain sum: a thousand successes
 // of a cell at 0 and then one failure would add up to nothing. A concurrent change by another instance can make
 // it wrong, by no more than that change.

@@ -25,7 +25,7 @@ const cell = { row: 1, column: 7 };
 export const changeCases = {
   'F13 the deltas of a message apply in order, and each touched cell is returned once': inOrder,
   'F13 a delta is clamped by its own bounds': ownBounds,
-  'F13 the default namespace keeps the highest time and does not decay': defaultTimes,
+  'F13 the default tracker keeps the highest time and does not decay': defaultTimes,
   'F13 a named tracker decays by its policy and the time of the store': decays,
   'F13 a change with a seq that was seen is applied once': repeatedSeq,
   'F13 seqs are remembered per client and per seed': seqScope,
@@ -34,7 +34,7 @@ export const changeCases = {
   'F13 calls that do not wait for each other apply in their order': notAwaited,
   'F13 the columns of a change may be used again once the call has returned': columnsAreCopied,
   'F13 a message of the largest size is applied whole, once': largestMessage,
-  'F13 rows and columns of the default namespace may be any whole number': wideIds,
+  'F13 rows and columns of the default tracker may be any whole number': wideIds,
 };
 
 async function inOrder({ store }: FairStoreSubject): Promise<void> {

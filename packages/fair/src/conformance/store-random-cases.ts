@@ -69,7 +69,7 @@ async function change(
   return seq;
 }
 
-/** The default namespace takes no views. */
+/** The default tracker takes no views. */
 async function join(
   { store }: FairStoreSubject,
   plain: PlainStore,

@@ -97,7 +97,7 @@ export async function applied(change: Applied | Promise<Applied>): Promise<Cell[
   return listCells(cells);
 }
 
-/** Times are only compared in the default namespace: elsewhere they are information. */
+/** Times are only compared in the default tracker: elsewhere they are information. */
 export function assertSameCells(
   namespace: Namespace,
   actual: readonly Cell[],

@@ -16,7 +16,7 @@ const cell = { row: 1, column: 7 };
 
 export const seedCases = {
   'F13 an unknown seed has no cells, and reading it does not make it known': unknownSeed,
-  'F13 the default namespace shows cells that returned to 0, a named tracker does not': zeroCells,
+  'F13 the default tracker shows cells that returned to 0, a named tracker does not': zeroCells,
   'F13 seeds are evicted by their number, not by their text': evictsByNumber,
   'F13 seeds say how many cells they hold and how long they were idle': idleSeeds,
   'F13 a forgotten seed starts over, with its seqs': forgets,

@@ -28,7 +28,7 @@ export interface LoopbackService {
 }
 
 export interface LoopbackRemoteOptions {
-  /** The name that trackers share state under. Left out: the plain contract, without a name. */
+  /** The name that trackers share state under. Left out: the original contract, without a name. */
   readonly tracker?: string;
 }
 

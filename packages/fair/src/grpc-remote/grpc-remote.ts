@@ -2,8 +2,8 @@
 // server of the contract fair.state.v1.
 //
 // Invalid options are reported here, at construction: later there would be no one to report them to.
-import { type OptionNames, refuseUnknownOptions } from '@syncline/kernel';
-import { checkGrpcTarget, type GrpcTargetOptions, type GrpcTls } from '@syncline/protocol/grpc';
+import { type ClientTls, type OptionNames, refuseUnknownOptions } from '@syncline/kernel';
+import { checkGrpcTarget, type GrpcTargetOptions } from '@syncline/protocol/grpc';
 import type { FairRemote } from '../client/fair-remote.js';
 import { checkTrackerName } from '../state/state-options.js';
 import { refuseUnless } from '../tuning.js';
@@ -13,14 +13,14 @@ export interface GrpcRemoteOptions extends GrpcTargetOptions {
   /** The name under which instances share state. Not with `wire: 'seed'`, which has no names. */
   readonly tracker?: string;
   /**
-   * Default `'named'`. `'seed'` is for servers that only know the plain contract: all their clients share
-   * one state, without acknowledgements, and a lost connection may lose outcomes.
+   * Default `'named'`. `'seed'` is for servers that only know the original contract, without tracker names: all their
+   * clients share one state, without acknowledgements, and a lost connection may lose outcomes.
    */
   readonly wire?: FairRemote['wire'];
 }
 
 /** PEM texts. */
-export type GrpcRemoteTls = GrpcTls;
+export type GrpcRemoteTls = ClientTls;
 
 const REMOTE_OPTIONS: OptionNames<GrpcRemoteOptions> = {
   address: true,

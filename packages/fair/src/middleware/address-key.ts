@@ -1,6 +1,6 @@
 // The flow key of a peer that is known by its address alone.
 //
-// Whoever has an IPv6 line has a whole network of addresses, at least a /64 and often a /56, and could take
+// A subscriber with IPv6 has a whole network of addresses, at least a /64 and often a /56, and could take
 // a new one for each request. So an IPv6 address counts by its first 56 bits. A dual-stack socket shows IPv4
 // peers as IPv6 (`::ffff:192.0.2.1`); cut to 56 bits they would all be one flow, so they become IPv4 again.
 //

@@ -10,6 +10,7 @@ import { createHash } from 'node:crypto';
 import {
   backoffMs,
   type Clock,
+  certificateProblem,
   type Logger,
   type Metrics,
   type Random,
@@ -30,6 +31,12 @@ export interface RedisDeps {
 
 export type RedisArgument = string | number | Buffer;
 
+const TRUST = {
+  ca: 'tls.ca of the Redis client, or NODE_EXTRA_CA_CERTS,',
+  name: 'tls.servername of the Redis client',
+  own: 'tls.cert and tls.key of the Redis client',
+};
+
 /** Keys of another type that are reported once; further ones are reported each time. */
 const WRONG_KEYS_MAX = 100;
 
@@ -40,14 +47,20 @@ export class RedisConnection {
   readonly #wrongKeys = new Set<string>();
   #isClosed = false;
   #isUp: boolean | undefined;
+  /** Why the last attempt to connect failed. */
+  #failure: Error | undefined;
 
   constructor(deps: RedisDeps, source: RedisSource) {
     this.#deps = deps;
     this.reachability = new Reachability({ clock: deps.clock, probe: () => void this.#probe() });
     this.#client = createClient(source, deps.random);
-    this.#client.on('ready', () => void this.#probe());
+    this.#client.on('ready', () => {
+      this.#failure = undefined;
+      void this.#probe();
+    });
     this.#client.on('close', () => this.#note(false));
     this.#client.on('error', (error: Error) => {
+      this.#failure = error;
       deps.logger.debug('connection to redis failed', { slice: 'fair', error: error.message });
     });
     this.reachability.failed(); // until the first answer
@@ -58,10 +71,7 @@ export class RedisConnection {
     if (this.#isClosed) throw new SynclineError('closed', 'the connection to Redis was closed');
     if (this.#client.status !== 'ready') {
       this.#note(false);
-      throw new SynclineError(
-        'unavailable',
-        'Redis is unreachable. Check that it is running, and its address; fair keeps trying.',
-      );
+      throw this.unreachable();
     }
     const reply = await this.#withDeadline(this.#client.callBuffer(command, [...args]));
     this.#note(true);
@@ -83,6 +93,18 @@ export class RedisConnection {
       this.#deps.metrics.add('syncline_fair_redis_eval_fallbacks_total');
       return await this.call('EVAL', [script.text, ...rest]);
     }
+  }
+
+  /** Says why the last attempt to connect failed, and then `note`. */
+  unreachable(note = ''): SynclineError {
+    const cause = this.#failure;
+    const reason = cause === undefined ? '' : ` (${cause.message})`;
+    const problem = certificateProblem(cause?.message ?? '', TRUST);
+    const message =
+      problem === undefined
+        ? `Redis is unreachable${reason}${note}. Check that it is running, and its address; fair keeps trying.`
+        : `Redis is unreachable${note}: ${problem}`;
+    return new SynclineError('unavailable', message, { cause });
   }
 
   async close(): Promise<void> {
@@ -144,10 +166,15 @@ export class RedisConnection {
     if (this.#isClosed) return;
     if (isUp) this.reachability.succeeded();
     else this.reachability.failed();
-    if (this.#isUp === isUp) return;
+    const isConnecting = this.#isUp === undefined && this.#failure === undefined;
+    if (this.#isUp === isUp || (!isUp && isConnecting)) return;
+    const { logger, metrics } = this.#deps;
+    metrics.set('syncline_fair_redis_connected', isUp ? 1 : 0);
+    if (!isUp)
+      logger.warn('redis unreachable', { slice: 'fair', error: this.unreachable().message });
+    else if (this.#isUp === undefined) logger.info('redis reachable', { slice: 'fair' });
+    else logger.warn('redis reachable again', { slice: 'fair' });
     this.#isUp = isUp;
-    this.#deps.metrics.set('syncline_fair_redis_connected', isUp ? 1 : 0);
-    this.#deps.logger.info(isUp ? 'redis reachable' : 'redis unreachable', { slice: 'fair' });
   }
 }
 
@@ -238,7 +265,9 @@ export async function repeatedCall<T>(
   let isUnknown = false;
   for (let attempts = 0; ; attempts += 1) {
     try {
-      if (reachability.isLost) throw lostError(isUnknown || wasBegun);
+      if (reachability.isLost) {
+        throw isUnknown || wasBegun ? lostError() : connection.unreachable('; nothing was sent');
+      }
       return { value: await attempt(), wasRepeated: isUnknown };
     } catch (thrown) {
       const error = SynclineError.from(thrown);
@@ -252,15 +281,12 @@ export async function repeatedCall<T>(
   }
 }
 
-/** Reports that nothing was sent only if no attempt was. */
-function lostError(wasSent: boolean): SynclineError {
-  return wasSent
-    ? new SynclineError(
-        'unavailable',
-        'the connection to Redis was lost after an attempt was sent; whether it was applied is unknown',
-        { outcome: 'unknown' },
-      )
-    : new SynclineError('unavailable', 'Redis is unreachable; nothing was sent');
+function lostError(): SynclineError {
+  return new SynclineError(
+    'unavailable',
+    'the connection to Redis was lost after an attempt was sent; whether it was applied is unknown',
+    { outcome: 'unknown' },
+  );
 }
 
 /** The same error for a change that was, or may have been, applied. */

@@ -1,6 +1,6 @@
 // The names of everything that fair keeps in Redis.
 //
-// `v1:{1700000100000}:0` is row 0 of a seed of the default namespace, `v1:{api:1700000100000}:0` that of a
+// `v1:{1700000100000}:0` is row 0 of a seed of the default tracker, `v1:{api:1700000100000}:0` that of a
 // tracker. The braces are literal: they are the hash tag, so that all rows of a seed are in one slot and one
 // script may access them. Keys of a whole tracker are under their own tag, `{api:meta}`.
 import type { Namespace } from '../state/fair-store.js';
@@ -52,7 +52,7 @@ export function trackerKeys({ name }: Namespace): TrackerKeys {
   };
 }
 
-/** Channels of all seeds. That of the default namespace may match trackers too: see `seedOfChannel`. */
+/** Channels of all seeds. That of the default tracker may match trackers too: see `seedOfChannel`. */
 export function channelPattern({ name }: Namespace): string {
   return name === '' ? 'v1:{[0-9]*}:changes' : `v1:{${name}:*}:changes`;
 }

@@ -1,4 +1,7 @@
 // Trackers that share their state through a real Redis, and what they do when it goes down and comes back.
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:tls';
 import {
   type Clock,
   createSystemClock,
@@ -6,7 +9,7 @@ import {
   silentLogger,
   silentMetrics,
 } from '@syncline/kernel';
-import { type RedisServer, startRedis } from '@syncline/testkit';
+import { makeCertificates, type RedisServer, startRedis } from '@syncline/testkit';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import type { FairTracker } from '../fair-tracker.js';
@@ -35,7 +38,10 @@ afterAll(async () => {
   await redis[Symbol.asyncDispose]();
 });
 
-function startTracker(options: Partial<RedisRemoteOptions> = {}): FairTracker {
+function startTracker(
+  options: Partial<RedisRemoteOptions> = {},
+  logger: Logger = silentLogger,
+): FairTracker {
   const tracker = createFairTracker(
     {
       remote: redisRemote({ url: redis.url, tracker: 'api', ...options }),
@@ -44,7 +50,7 @@ function startTracker(options: Partial<RedisRemoteOptions> = {}): FairTracker {
       policy: 'linear',
       leakPerSecond: 0,
     },
-    { logger: silentLogger, metrics: silentMetrics },
+    { logger, metrics: silentMetrics },
   );
   trackers.push(tracker);
   return tracker;
@@ -173,4 +179,21 @@ test('another configuration under the same name is refused', async () => {
   await vi.waitFor(() => expect(warn).toHaveBeenCalled(), WAIT);
   expect(other.status().connected).toBe(false);
   expect(JSON.stringify(warn.mock.calls)).toContain('policy');
+});
+
+test('a certificate that is not trusted is a warning that says what to set', async () => {
+  await using certificates = await makeCertificates();
+  const server = createServer({ ...certificates.server }).on('tlsClientError', () => {});
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const warn = vi.fn();
+  const logger: Logger = { ...silentLogger, warn, child: () => logger };
+  startTracker({ url: `rediss://127.0.0.1:${(server.address() as AddressInfo).port}` }, logger);
+  const error = expect.stringMatching(
+    /^Redis is unreachable.*: its certificate is not trusted .*Set tls\.ca/,
+  );
+  await vi.waitFor(
+    () => expect(warn).toHaveBeenCalledWith(expect.anything(), expect.objectContaining({ error })),
+    WAIT,
+  );
+  server.close();
 });

@@ -80,7 +80,7 @@ function openTransport(deps: RedisDeps, options: RedisRemoteOptions): StateTrans
   };
 }
 
-/** Our only stream sends a hello, so the default namespace in the same Redis need not be read. */
+/** Our only stream sends a hello, so the default tracker in the same Redis need not be read. */
 function namedOnly(store: RedisFairStore): FairStore {
   return {
     applyDelta: (namespace, seed, deltas, id) => store.applyDelta(namespace, seed, deltas, id),

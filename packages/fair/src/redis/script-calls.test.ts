@@ -18,6 +18,7 @@ function callsWith({ isLost = false, list = async () => {} }) {
   const reply = [text('a'), Buffer.of(1), text('e'), Buffer.of(9), packIds([1, 1, 7])];
   const connection = {
     reachability: { isLost },
+    unreachable: (note: string) => new SynclineError('unavailable', `Redis is unreachable${note}`),
     script: async () => Buffer.concat([...reply, packNumbers([0.5])]),
   } as unknown as RedisConnection;
   const register = { isListed: () => true, list } as unknown as SeedRegister;

@@ -2,8 +2,8 @@
 // the tracker's own tag: the keys of a seed are in another slot, and no script may access both.
 //
 // A seed is listed before it is first changed, by a script that counts: of any number of concurrent callers no
-// more are accepted than the default namespace has room for. The same script raises `:active` for a tracker,
-// and creates the epoch of the default namespace, which has no hello.
+// more are accepted than the default tracker has room for. The same script raises `:active` for a tracker,
+// and creates the epoch of the default tracker, which has no hello.
 import { type Clock, SynclineError } from '@syncline/kernel';
 import { fairLimits } from '../limits.js';
 import type { Namespace, SeedInfo } from '../state/fair-store.js';
@@ -87,7 +87,7 @@ export class SeedRegister {
     return untilMs !== undefined && this.#deps.clock.monotonicMs() < untilMs;
   }
 
-  /** Before its first change. Throws `limit-exceeded`: anyone may invent a seed of the default namespace. */
+  /** Before its first change. Throws `limit-exceeded`: anyone may invent a seed of the default tracker. */
   async admit(namespace: Namespace, seed: bigint): Promise<void> {
     const seedsMax = namespace.name === '' ? fairLimits.defaultSeedsMax.value : '';
     let count = await this.#tryToList(namespace, seed, seedsMax);
@@ -187,7 +187,7 @@ export class SeedRegister {
     const nowMs = this.#deps.clock.monotonicMs();
     for (const [key, untilMs] of this.#listedUntilMs)
       if (untilMs <= nowMs) this.#listedUntilMs.delete(key);
-    // Rows of the default namespace are kept alive then too: see `keepRows`.
+    // Rows of the default tracker are kept alive then too: see `keepRows`.
     const forMs = namespace.name === '' ? namespace.windowMs / 10 : namespace.windowMs;
     this.#listedUntilMs.set(seedKeys(namespace, seed).meta, nowMs + forMs);
   }
@@ -242,12 +242,12 @@ function noRoomForSeed(seed: bigint, count: number): SynclineError {
   const { value } = fairLimits.defaultSeedsMax;
   return new SynclineError(
     'limit-exceeded',
-    `seed ${seed} cannot be added: the default namespace in Redis has ${count} seeds, and at most ${value} are allowed. Seeds are dropped 3 windows after their last change; use a named tracker, or fewer seeds.`,
+    `seed ${seed} cannot be added: the default tracker in Redis has ${count} seeds, and at most ${value} are allowed. Seeds are dropped 3 windows after their last change; use a named tracker, or fewer seeds.`,
     { details: { limit: 'defaultSeedsMax', limitValue: value } },
   );
 }
 
-// How many more cells the default namespace may hold in Redis. Its seeds are in several slots, so no script
+// How many more cells the default tracker may hold in Redis. Its seeds are in several slots, so no script
 // sees all of them: each counts its own cells, and we add them up, once a second while there are changes.
 //
 // Changes of ours that are in flight count as if all their cells were new. The script refuses a change that
@@ -291,7 +291,7 @@ export class DefaultRoom {
     const { value } = fairLimits.defaultCellsMax;
     throw new SynclineError(
       'limit-exceeded',
-      `the default namespace in Redis would hold more than ${value} cells. Use fewer rows and columns, or a named tracker.`,
+      `the default tracker in Redis would hold more than ${value} cells. Use fewer rows and columns, or a named tracker.`,
       { details: { limit: 'defaultCellsMax', limitValue: value } },
     );
   }

@@ -102,7 +102,7 @@ test('F60 a default seed that expired and started over is delivered whole, and n
   expect(received).toEqual([]);
 });
 
-test('FLUSHALL loses the default namespace too, once', async () => {
+test('FLUSHALL loses the default tracker too, once', async () => {
   const { store, received } = await openStore();
   store.watch(sumNamespace, () => {});
   await change(store, 1);

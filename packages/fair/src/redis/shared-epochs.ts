@@ -6,7 +6,7 @@
 // three windows without a live instance; refused instances do not count as alive.
 //
 // We keep the epoch of each tracker. A different one in Redis means that everything was lost, unless ours is so
-// old that it may have expired. The default namespace has an epoch too, created when its first seed is listed.
+// old that it may have expired. The default tracker has an epoch too, created when its first seed is listed.
 import { type Random, SynclineError } from '@syncline/kernel';
 import { fairLimits } from '../limits.js';
 import type { Namespace, SharedTrackers } from '../state/fair-store.js';

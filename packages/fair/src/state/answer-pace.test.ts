@@ -5,7 +5,7 @@ import { createServiceRig, type DeltaRow, SEED, valuesOf } from '../testing/serv
 const { value: bytesPerTurn } = fairLimits.answerBytesPerTurn;
 const PAGE = fairLimits.elementsPerMessageMax.value;
 
-/** A seed of two messages in the default namespace, and streams that take one of them each. */
+/** A seed of two messages in the default tracker, and streams that take one of them each. */
 function crowdedRig(askersCount: number) {
   const rig = createServiceRig();
   const writer = rig.connect();

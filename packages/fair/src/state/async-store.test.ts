@@ -227,7 +227,7 @@ describe('a store that answers asynchronously', () => {
     expect(client.take().map(({ activeInstances }) => activeInstances)).toEqual([5]);
   });
 
-  test('the default namespace is loaded and sent when the store answers again', async () => {
+  test('the default tracker is loaded and sent when the store answers again', async () => {
     const namespace = {
       name: '',
       rule: { policy: 'sum' },

@@ -48,7 +48,7 @@ export class BroadcastHub implements CatchUpSource {
   /** When the changes that wait for a round were received. */
   #receivedAtMs: number[] = [];
   #roundTimer: Timer | undefined;
-  /** 0 in the default namespace: no field of ours is sent there. */
+  /** 0 in the default tracker: no field of ours is sent there. */
   epoch = 0;
   activeInstances = 0;
 

@@ -60,7 +60,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
 
 /** A client that applies what it receives, and checks that acknowledgements do not arrive too early. */
 class Believer {
-  readonly #unheard = new Map<number, Set<string>>();
+  readonly #unconfirmed = new Map<number, Set<string>>();
   readonly view = new Map<string, number>();
   lastAck = 0;
 
@@ -72,40 +72,40 @@ class Believer {
 
   send(rows: readonly DeltaRow[], at: bigint): void {
     this.client.deltas(rows, at);
-    this.#unheard.set(
+    this.#unconfirmed.set(
       this.client.seq,
       new Set(rows.map(([level, column]) => `${at} ${level}/${column}`)),
     );
   }
 
-  listen(): void {
+  receive(): void {
     for (const response of this.client.take()) {
       if (response.isSnapshot) this.#clear(`${response.seed} `);
       for (const [cell, probability] of valuesOf(response))
-        this.#hear(`${response.seed} ${cell}`, probability);
+        this.#overwrite(`${response.seed} ${cell}`, probability);
       if (response.ackedSeq !== 0) this.#acknowledged(response.ackedSeq);
     }
   }
 
   #clear(prefix: string): void {
     for (const cell of this.view.keys()) if (cell.startsWith(prefix)) this.view.set(cell, 0);
-    for (const cells of this.#unheard.values())
+    for (const cells of this.#unconfirmed.values())
       for (const cell of cells) if (cell.startsWith(prefix)) cells.delete(cell);
   }
 
-  #hear(cell: string, probability: number): void {
+  #overwrite(cell: string, probability: number): void {
     this.view.set(cell, probability);
-    for (const cells of this.#unheard.values()) cells.delete(cell);
+    for (const cells of this.#unconfirmed.values()) cells.delete(cell);
   }
 
   #acknowledged(seq: number): void {
     expect(seq).toBeGreaterThanOrEqual(this.lastAck);
     this.lastAck = seq;
-    for (const [sent, cells] of this.#unheard) {
+    for (const [sent, cells] of this.#unconfirmed) {
       if (sent > seq) continue;
       // A cell that was 0 and stayed 0 is never sent.
       for (const cell of cells) expect(this.view.get(cell) ?? 0).toBe(0);
-      this.#unheard.delete(sent);
+      this.#unconfirmed.delete(sent);
     }
   }
 }
@@ -118,7 +118,7 @@ function play(list: readonly Step[], options: RigOptions): void {
     return new Believer(joined);
   });
   const listen = () => {
-    for (const believer of believers) believer.listen();
+    for (const believer of believers) believer.receive();
   };
   for (const step of list) {
     const believer = 'client' in step ? believers[step.client] : undefined;

@@ -12,7 +12,7 @@ import type { SeedMirror } from './seed-mirror.js';
 import type { OwedSnapshot, StreamOutbox } from './stream-outbox.js';
 
 export interface CatchUpSource {
-  /** 0 in the default namespace. */
+  /** 0 in the default tracker. */
   readonly epoch: number;
   readonly activeInstances: number;
   /** Undefined: the seed is unknown, or too old to be named. */
@@ -23,7 +23,7 @@ export interface CatchUpSource {
   mayList(outbox: StreamOutbox): boolean;
   /** Cells were listed for a stream. */
   listed(bytes: number): void;
-  /** In the default namespace. */
+  /** In the default tracker. */
   pageOf(mirror: SeedMirror, from: number, times: StoreTimes): SnapshotPage;
 }
 

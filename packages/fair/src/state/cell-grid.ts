@@ -1,5 +1,5 @@
 // Cells of one seed as columns of numbers. Each cell has a slot, a small whole number that names it in marks
-// and rounds: a tracker's cells are stored row by row; those of the default namespace, whose rows and columns may
+// and rounds: a tracker's cells are stored row by row; those of the default tracker, whose rows and columns may
 // be any number, get the next free slot when they are first touched. Either way memory is only allocated for
 // chunks with a touched cell: a hello with a large shape costs nothing.
 

@@ -1,9 +1,9 @@
-// The plain contract, for clients that never send a hello: deltas are summed up and clamped, times keep the
+// The original contract, for clients that never send a hello: deltas are summed up and clamped, times keep the
 // highest, nothing decays, and every touched bucket is sent to every stream, including the sender's and silent ones.
 // Clients overwrite blindly, so a delta that is sent twice counts twice.
 //
 // F11  No answer names an evicted seed; its deltas are dropped and counted.
-// F12  A client of the plain contract sees exactly this, and no unknown field.
+// F12  A client of the original contract sees exactly this, and no unknown field.
 import { SynclineError, type Timer } from '@syncline/kernel';
 import { fairLimits } from '../limits.js';
 import type { SyncRequest } from '../wire/sync-messages.js';
@@ -22,7 +22,7 @@ const labels = { tracker: DEFAULT_LABEL };
 const APPLIED = { ...labels, result: 'applied' };
 const EVICTED = { ...labels, result: 'evicted' };
 
-/** Bounds of a delta are not part of the plain contract: these replace what was sent. */
+/** Bounds of a delta are not part of the original contract: these replace what was sent. */
 const LOWS = new Float64Array(fairLimits.elementsPerMessageMax.value);
 const HIGHS = new Float64Array(fairLimits.elementsPerMessageMax.value).fill(1);
 
@@ -98,7 +98,7 @@ export class DefaultNamespace {
       .catch((thrown: unknown) => {
         const { message: reason } = SynclineError.from(thrown);
         const text =
-          'could not read the default namespace; it starts empty here, and the read is retried';
+          'could not read the default tracker; it starts empty here, and the read is retried';
         logger.warn(text, { reason });
         this.#loadLater(source);
       })
@@ -114,7 +114,7 @@ export class DefaultNamespace {
     const load = () =>
       void source.loadLate().catch((thrown: unknown) => {
         const { message: reason } = SynclineError.from(thrown);
-        this.#deps.logger.debug('the default namespace could not be read yet', { reason });
+        this.#deps.logger.debug('the default tracker could not be read yet', { reason });
         this.#loadLater(source);
       });
     this.#loadTimer = this.#deps.clock.setTimer(LOAD_AGAIN_MS, load, { unref: true });

@@ -323,7 +323,7 @@ describe('obsolete data is removed from disk', () => {
       expect(writtenCount).toBeLessThan(3_000);
     }));
 
-  test('seeds for which there is no room at the start, and old ones of the default namespace', () =>
+  test('seeds for which there is no room at the start, and old ones of the default tracker', () =>
     run(async (machine, started) => {
       const { storage, clock } = started;
       const old = liveSeed(clock) - 4n * 300_000n;

@@ -187,7 +187,7 @@ function restoreInto(
   }
 }
 
-/** A view would leave out cells at 0, which the default namespace reports. */
+/** A view would leave out cells at 0, which the default tracker reports. */
 function putInto(memory: MemoryFairStore, namespace: Namespace, seed: bigint, cells: Cells): void {
   if (namespace.rule.policy !== 'sum') {
     memory.joinView(namespace, seed, cells);

@@ -4,8 +4,8 @@
 //   fair/<tracker>/<seed>/<row>/<col>    probability and time, two doubles, little endian
 //
 // Keys are text, so that a person can read them and all cells of a seed are adjacent. A tracker
-// without a name is the default namespace. Numbers are not padded: only the grouping of keys matters, not their
-// order. The time is the wall time at which a probability held; in the default namespace, which has no decay,
+// without a name is the default tracker. Numbers are not padded: only the grouping of keys matters, not their
+// order. The time is the wall time at which a probability held; in the default tracker, which has no decay,
 // it is the `last_update_time_ms` of the cell.
 //
 // Records are checked like untrusted input: an invalid entry is skipped.

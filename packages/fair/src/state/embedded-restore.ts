@@ -21,7 +21,7 @@ import { type DefaultSeedUnit, defaultSeedAge, seedAge } from './seed-age.js';
 export interface RestoreDeps {
   readonly storage: Storage;
   readonly clock: Clock;
-  /** The unit of the default namespace's seeds. */
+  /** The unit of the default tracker's seeds. */
   readonly defaultSeedUnit: DefaultSeedUnit;
   /**
    * Accepts cells of one seed, at most as many as a message may have. False: there is no room for the seed, and

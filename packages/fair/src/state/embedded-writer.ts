@@ -280,7 +280,7 @@ function putBack(dirty: Map<bigint, DirtyCells>, seed: bigint, marks: DirtyCells
 // that takes nothing for an hour costs one mark per cell.
 
 export class DirtyCells {
-  /** Columns by row. Both may be any integer in the default namespace. */
+  /** Columns by row. Both may be any integer in the default tracker. */
   readonly #rows = new Map<number, Set<number>>();
 
   mark({ count, rows, columns }: Cells): void {

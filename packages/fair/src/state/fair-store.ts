@@ -9,14 +9,14 @@ import type { WireTrackerConfig } from '../wire/sync-messages.js';
 
 export type MaybePromise<T> = T | Promise<T>;
 
-/** `sum`: the default namespace, no decay. Otherwise decay goes by the store's own clock. */
+/** `sum`: the default tracker, no decay. Otherwise decay goes by the store's own clock. */
 export type ChangeRule = { readonly policy: 'sum' } | Decay;
 
 export interface Namespace {
-  /** The tracker's name; '' for the default namespace. */
+  /** The tracker's name; '' for the default tracker. */
   readonly name: string;
   readonly rule: ChangeRule;
-  /** Of a named tracker. The default namespace has none: any row and column may be used. */
+  /** Of a named tracker. The default tracker has none: any row and column may be used. */
   readonly shape: { readonly levels: number; readonly columns: number } | undefined;
   /** A seed is useful for 3 windows; a store with its own expiry uses this. */
   readonly windowMs: number;
@@ -59,7 +59,7 @@ export interface FairStore {
   ): MaybePromise<Applied>;
   /** Each cell becomes the larger of its value now and the given one. */
   joinView(namespace: Namespace, seed: bigint, cells: Cells): MaybePromise<Applied>;
-  /** Values as of now. All that were touched in the default namespace, those of 10^-6 and more in a named one. */
+  /** Values as of now. All that were touched in the default tracker, those of 10^-6 and more in a named one. */
   getSeed(namespace: Namespace, seed: bigint): MaybePromise<Cells>;
   /** Removes all seeds below this one; returns how many cells they had. */
   evictBefore(namespace: Namespace, seed: bigint): MaybePromise<number>;

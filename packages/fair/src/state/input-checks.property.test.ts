@@ -145,7 +145,7 @@ describe('F10 a refused message changes nothing', () => {
     );
   });
 
-  test('in the default namespace', () => {
+  test('in the default tracker', () => {
     fc.assert(
       fc.property(fc.array(goodRow, { maxLength: 40 }), notFinite, fc.nat(), (rows, amount, at) => {
         const rig = createServiceRig();

@@ -9,7 +9,7 @@ import type { GridShape } from './cell-grid.js';
 
 const whole = `an integer up to 2^53 - 1`;
 
-/** The default namespace: the bounds of a delta are not part of it and are ignored. */
+/** For the default tracker: the original contract has no bounds of a delta, so they are ignored. */
 export function checkDefaultDeltas(deltas: CellDeltas): void {
   const { count, rows, columns, amounts, timesMs } = deltas;
   checkIds('deltas', { count, rows, columns, timesMs }, undefined);

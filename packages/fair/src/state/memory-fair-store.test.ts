@@ -29,7 +29,7 @@ describe('the memory store is a fair store', () => {
   for (const { name, run } of fairStoreSuite(async () => createSubject())) test(name, run);
 });
 
-test('F14 a view of the default namespace joins by the larger value, too', () => {
+test('F14 a view of the default tracker joins by the larger value, too', () => {
   const { store } = createSubject();
   store.applyDelta(
     plain,

@@ -1,7 +1,7 @@
 // Shared cells in memory: the store of a service without a disk, and the base of the embedded store. It answers
 // synchronously.
 //
-// The default namespace accepts any seed, row and column from anyone, so its size is limited; a message that
+// The default tracker accepts any seed, row and column from anyone, so its size is limited; a message that
 // would exceed a limit is refused before any of it is applied. Named trackers are limited by their shape.
 import { type Clock, SynclineError } from '@syncline/kernel';
 import { type CellDeltas, type Cells, NO_CELLS } from '../cells.js';
@@ -110,7 +110,7 @@ function checkRoom(
   if (!seeds.has(seed) && seeds.size >= defaultSeedsMax.value) {
     throw new SynclineError(
       'limit-exceeded',
-      `seed ${seed} cannot be added: the default namespace is limited to ${defaultSeedsMax.value} seeds. Seeds are dropped 3 windows after their last change; use a named tracker, or fewer seeds.`,
+      `seed ${seed} cannot be added: the default tracker is limited to ${defaultSeedsMax.value} seeds. Seeds are dropped 3 windows after their last change; use a named tracker, or fewer seeds.`,
       { details: { limit: 'defaultSeedsMax', limitValue: defaultSeedsMax.value } },
     );
   }
@@ -121,7 +121,7 @@ function checkRoom(
   if (cellsCount <= defaultCellsMax.value) return;
   throw new SynclineError(
     'limit-exceeded',
-    `the default namespace would hold ${cellsCount} cells, more than ${defaultCellsMax.value}. Use fewer rows and columns, or a named tracker.`,
+    `the default tracker would hold ${cellsCount} cells, more than ${defaultCellsMax.value}. Use fewer rows and columns, or a named tracker.`,
     { details: { limit: 'defaultCellsMax', limitValue: defaultCellsMax.value } },
   );
 }

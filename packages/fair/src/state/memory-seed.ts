@@ -117,7 +117,7 @@ export class MemorySeed {
     return decayed(this.#rule, probability, nowMs - this.#grid.timeMsOf(slot));
   }
 
-  /** Decay goes by our own clock; the default namespace keeps the highest time that clients gave. */
+  /** Decay goes by our own clock; the default tracker keeps the highest time that clients gave. */
   #timeOf(slot: number, givenMs: number | undefined, times: StoreTimes): number {
     if (this.#rule.policy !== 'sum') return times.monotonicMs;
     return Math.max(this.#grid.timeMsOf(slot), givenMs ?? 0);

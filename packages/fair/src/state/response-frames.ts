@@ -1,8 +1,8 @@
 // Responses as bytes. Cells are collected into one set of columns that serves all, since encoding never waits, and
-// are encoded at most 8,192 at a time. In the default namespace (epoch 0) no field is sent that the plain contract
+// are encoded at most 8,192 at a time. In the default tracker (epoch 0) no field is sent that the original contract
 // does not have.
 //
-// F12  A client of the plain contract sees no unknown field.
+// F12  A client of the original contract sees no unknown field.
 
 import type { Clock, Timer } from '@syncline/kernel';
 import { type Cells, createCells, NO_CELLS } from '../cells.js';
@@ -67,7 +67,7 @@ export function encodeWelcome(welcome: Welcome): Uint8Array {
   return encodeWith(0n, undefined, { epoch: welcome.epoch, welcome });
 }
 
-// Messages of snapshots that streams share. In the default namespace nothing decays, so the same cells are the
+// Messages of snapshots that streams share. In the default tracker nothing decays, so the same cells are the
 // same bytes until one of them changes: they are encoded for the first request, and kept for requests shortly
 // after.
 
@@ -94,7 +94,7 @@ export class SnapshotPages {
     this.#clock = clock;
   }
 
-  /** Of a seed in the default namespace, from a slot on. */
+  /** Of a seed in the default tracker, from a slot on. */
   pageOf(mirror: SeedMirror, from: number, times: StoreTimes): SnapshotPage {
     const pages = this.#pagesOf(mirror);
     const known = pages.get(from);

@@ -14,7 +14,7 @@ describe('the age of a seed', () => {
     expect(seedAge(now + W + 1, W, now)).toBe('future');
   });
 
-  test('F11 the unit of the default namespace is read from the size', () => {
+  test('F11 the unit of the default tracker is read from the size', () => {
     const ages = (unit: 'auto' | 'ms' | 'opaque', ...seeds: readonly bigint[]) =>
       seeds.map((seed) => defaultSeedAge(seed, { windowMs: W, unit }, now));
     const old = BigInt(now - 4 * W);
@@ -115,7 +115,7 @@ describe('eviction', () => {
     expect(client.take()).toMatchObject([{ seed: 43n, cells: { count: 0 } }]);
   });
 
-  test('F11 a timed seed of the default namespace is dropped by wall time, even when it is in use', () => {
+  test('F11 a timed seed of the default tracker is dropped by wall time, even when it is in use', () => {
     const { connect, pass, settle, counts, service } = countingRig();
     const client = connect();
     const inSeconds = SEED / 1_000n;

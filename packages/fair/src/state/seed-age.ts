@@ -1,7 +1,7 @@
 // The age of a seed, which decides whether its cells are still useful.
 //
-// Seeds of named trackers are the starts of windows, in ms. The plain contract fixes no unit, so that of the
-// default namespace is inferred from the size of the number; one that cannot be a time is opaque and lives as
+// Seeds of named trackers are the starts of windows, in ms. The original contract fixes no unit, so that of the
+// default tracker is inferred from the size of the number; one that cannot be a time is opaque and lives as
 // long as it is used.
 //
 // F11  Live means: at most three windows old, at most one ahead.

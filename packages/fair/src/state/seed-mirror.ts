@@ -119,7 +119,7 @@ export class SeedMirror {
     return { row: this.#grid.rowOf(slot), column: this.#grid.columnOf(slot) };
   }
 
-  /** Ms since the last change of a cell; undefined in the default namespace, whose times are its clients'. */
+  /** Ms since the last change of a cell; undefined in the default tracker, whose times are its clients'. */
   ageMsAt(slot: number, nowMs: number): number | undefined {
     if (this.#rule.policy === 'sum') return undefined;
     return Math.max(0, nowMs - this.#grid.timeMsOf(slot));

@@ -1,5 +1,5 @@
-// One stream, from its first message to its end. It belongs to the default namespace until its hello, which
-// must be its first message; a silent client receives the default namespace, too.
+// One stream, from its first message to its end. It belongs to the default tracker until its hello, which
+// must be its first message; a silent client receives the default tracker, too.
 //
 // Messages are handled one after another: when the store answers with a promise, the next one waits. A
 // message that is refused ends the stream, and nothing of it was applied.

@@ -26,9 +26,9 @@ export interface StateServiceOptions {
   readonly broadcastIntervalMs?: number;
   /** Maximum cells per round; the rest waits for the next one. Default 0: no limit. */
   readonly broadcastBudgetCells?: number;
-  /** Window of the default namespace: seeds are dropped after three windows. Default 300,000. */
+  /** Window of the default tracker: seeds are dropped after three windows. Default 300,000. */
   readonly defaultWindowMs?: number;
-  /** The unit of the default namespace's seeds. Default `auto`: read from their size. */
+  /** The unit of the default tracker's seeds. Default `auto`: read from their size. */
   readonly defaultSeedUnit?: DefaultSeedUnit;
 }
 

@@ -21,7 +21,7 @@ function lastValue(client: RigClient, cell: string): number | undefined {
     .findLast((value) => value !== undefined);
 }
 
-describe('the default namespace', () => {
+describe('the default tracker', () => {
   test('sums, clamps, keeps the highest time, and notifies every stream, including silent ones', () => {
     const { connect, settle } = createServiceRig();
     const [sender, silent] = [connect(), connect()];
@@ -327,7 +327,7 @@ describe('limits of the service', () => {
     expect(service.status().streams).toBe(streamsMax);
   });
 
-  test('no tracker may have the name of the default namespace', () => {
+  test('no tracker may have the name of the default tracker', () => {
     const { connect, service } = createServiceRig();
     const client = connect();
     client.hello('default', 'one');

@@ -30,7 +30,7 @@ export interface StateServiceStatus {
 }
 
 export interface StateServiceFacts extends StateServiceStatus {
-  /** The default namespace first, under the name `default`. */
+  /** The default tracker first, under the name `default`. */
   readonly namespaces: readonly NamespaceFacts[];
 }
 
@@ -106,7 +106,7 @@ export class StateService {
   #setReachable(isReachable: boolean): void {
     if (isReachable === this.#isReachable) return;
     this.#isReachable = isReachable;
-    this.#deps.logger.warn('reachability of the shared fair store changed', { isReachable });
+    this.#deps.logger.info('reachability of the shared fair store changed', { isReachable });
     if (isReachable) this.#deps.defaults.reload();
     else this.#endAll(lostStore());
     if (!isReachable) this.#deps.registry.close();

@@ -48,7 +48,7 @@ export interface SyncResponse extends ResponseFields {
 
 /** What is a stream's own in a response; the seed and the cells of a round are the same for all. */
 export interface ResponseFields {
-  /** 0 on streams of the default namespace. */
+  /** 0 on streams of the default tracker. */
   readonly epoch: number;
   /** 0 says nothing. */
   readonly ackedSeq: number;

@@ -37,7 +37,7 @@ test('cases that do not apply are listed with the reason, and do nothing', async
   }
 });
 
-test('with all options given, only what the store does not promise is left out', () => {
+test('with all options given, only cases for what the store does not promise are skipped', () => {
   const nothing = () => {};
   const faults = {
     cut: nothing,
@@ -53,7 +53,7 @@ test('with all options given, only what the store does not promise is left out',
   for (const name of latest) expect(name).toContain('the store keeps the latest changes alone');
 });
 
-test('a case is either run or left out, whatever is given', () => {
+test('each case is either run or listed as skipped, whatever the options', () => {
   const plain = (names: readonly string[]) =>
     names.map((name) => name.replace(/^left out, .*?: /, ''));
   const names = (options: JobStoreSuiteOptions<JobStoreSubject>) =>

@@ -62,7 +62,7 @@ describe('metadata of a job', () => {
     expect(() => decideMark(undefined, { jobId: 'x' }, 1)).toThrow(notFound);
   });
 
-  test('J13 a call that means another incarnation changes nothing; one that means any passes', () => {
+  test('J13 a call for another incarnation changes nothing; one for any incarnation succeeds', () => {
     const { incarnation } = rows.job;
     const other = { jobId: 'nightly', incarnation: `${incarnation}0` };
     const details = { reason: 'incarnation', incarnation };

@@ -84,7 +84,7 @@ describe('leases', () => {
     }
   });
 
-  test('J13 another epoch or incarnation is fenced; a claim minds the incarnation alone', () => {
+  test('J13 another epoch or incarnation is fenced; a claim checks only the incarnation', () => {
     for (const action of ['renew', 'release'] as const) {
       expect(outcome(rows, { action, epoch: 3 })).toBe('fenced');
       expect(outcome(rows, { action, epoch: 5 })).toBe('fenced');

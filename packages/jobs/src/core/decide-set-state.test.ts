@@ -101,7 +101,7 @@ describe('a write that applies', () => {
 describe('a repeated event id', () => {
   const written = after(rows, write);
 
-  test('J2 answers with the first result, also when much has changed since', () => {
+  test('J2 returns the first result, even after many later changes', () => {
     const first = applied(rows, write).state;
     const retries: SetStateRows[] = [
       written,

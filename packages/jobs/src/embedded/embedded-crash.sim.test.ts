@@ -339,6 +339,6 @@ test.each(Array.from({ length: seeds }, (_, seed) => seed))(
   (seed) => run(seed),
 );
 
-test('J3 the runs above have reached what they are meant to test', () => {
+test('J3 the runs above reached the states that they are meant to test', () => {
   for (const [what, count] of Object.entries(seen)) expect(count, what).toBeGreaterThan(0);
 });

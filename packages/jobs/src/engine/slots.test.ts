@@ -6,7 +6,7 @@ import { Slots } from './slots.js';
 describe('slots for views', () => {
   const { clock } = new ManualTimers();
 
-  test('beyond the limit callers wait, first come, first served', async () => {
+  test('above the limit, callers wait and are served in order', async () => {
     const slots = new Slots({ clock }, 2);
     const order: string[] = [];
     const [first] = await Promise.all([slots.take(), slots.take()]);

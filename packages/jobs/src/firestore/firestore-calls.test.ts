@@ -22,7 +22,7 @@ test.each([
   expect(isContention(error)).toBe(false);
 });
 
-test.each([3, 5, 9])('status %s is a refusal: the same again would fare no better', (code) => {
+test.each([3, 5, 9])('status %s is a refusal, which a retry would not change', (code) => {
   const error = firestoreError('the write', thrown(code), 'unknown');
   expect(error).toMatchObject({ retryable: false, details: { reason: 'refused' } });
 });

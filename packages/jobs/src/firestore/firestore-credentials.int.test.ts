@@ -57,7 +57,7 @@ test.each([
   expect(status).toBe(0);
 });
 
-test('credentials that Firestore refuses: the same, and calls go on once it takes them', async () => {
+test('refused credentials are reported the same way, and calls succeed once Firestore accepts them', async () => {
   await using server = await startFirestore();
   await using store = createFirestoreJobStore({ projectId: 'p', ...server.settings });
   const { writers } = await createStaffedJob(store, { numTasks: 1 });

@@ -85,7 +85,7 @@ async function renewalsCount(projectId: string): Promise<number> {
   return size;
 }
 
-test('J18 many tasks that died together are lost together, and are not sought again', async () => {
+test('J18 many tasks that died together are lost together, and are not searched for again', async () => {
   const tasks = 60;
   await using store = open('many');
   const job = await createJob(store, { numTasks: tasks + 1, expectedTags: ['ingest'] });

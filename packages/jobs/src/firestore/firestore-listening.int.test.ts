@@ -86,7 +86,7 @@ test('J8 own writes show at once in reads, also while another process writes', a
   }
 });
 
-test('J8 an aggregate waits until the listener has brought what this process has written', async () => {
+test('J8 an aggregate waits until the listener has received this process’s own writes', async () => {
   await using store = open({ pollMs: 60_000 });
   const { writers } = await createStaffedJob(store, { numTasks: 2 });
   await store.aggregate('job', {});
@@ -100,7 +100,7 @@ test('J8 an aggregate waits until the listener has brought what this process has
   expect(await progress).toMatchObject({ revision: first.revision });
 });
 
-test('J7 a cut stream is mended without a word, and what happened meanwhile comes', async () => {
+test('J7 a broken stream is reopened silently, and changes made in the meantime are delivered', async () => {
   const metrics = new Counters();
   await using store = open({}, { metrics });
   await using writer = open();
@@ -119,7 +119,7 @@ test('J7 a cut stream is mended without a word, and what happened meanwhile come
   expect(metrics.counts.get('syncline_jobs_version_drift_total') ?? 0).toBeLessThan(8);
 });
 
-test('J7 a connection that died unnoticed is found by the poll: stale, what was missed, live', async () => {
+test('J7 polling detects a silently lost connection: stale, the missed changes, then live', async () => {
   const metrics = new Counters();
   await using store = open({}, { metrics });
   await using writer = open();
@@ -195,7 +195,7 @@ async function waitMs(ms: number): Promise<void> {
   await expect.poll(() => clock.monotonicMs() - sinceMs).toBeGreaterThan(ms);
 }
 
-test('the first snapshot may take longer than a listener that lives may be behind', async () => {
+test('the first snapshot may take longer than a live listener may lag', async () => {
   await using writer = open();
   const { writers } = await createStaffedJob(writer, { numTasks: 1 });
   await using store = open({ reachTimeoutMs: 250, reconnect: { attempts: 1, initialMs: 1 } });

@@ -32,7 +32,7 @@ async function withLateDeletion(call: () => Promise<boolean>) {
   return { deletion };
 }
 
-test('J9 a deletion that ends late does not end those who follow the job created since', async () => {
+test('J9 a deletion that completes late does not end subscriptions to the job created since', async () => {
   await using store = open();
   await using other = open();
   await createStaffedJob(store, { numTasks: 1 });

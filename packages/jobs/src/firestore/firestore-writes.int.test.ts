@@ -42,7 +42,7 @@ test('what Firestore itself could not hold comes back: lists in lists, reserved 
   expect(await other.getJob('job')).toMatchObject({ labels, revision: state.revision });
 });
 
-test('documents are where people look for them, and the update time of each is the revision', async () => {
+test('documents have the documented paths, and the update time of each is the revision', async () => {
   await using store = processOf('layout');
   const { job, writers } = await createStaffedJob(store, { numTasks: 2 });
   const writer = await TaskWriter.claim(store, job, { taskId: 1, ttlMs: 60_000 });
@@ -160,7 +160,7 @@ test('J1 writers of one key in several processes overtake each other, and no ver
   await Promise.all(stores.map((store) => store.close()));
 });
 
-test('J5 J7 commits of the same microsecond all come, one after the other, also to who resumes', async () => {
+test('J5 J7 commits in the same microsecond are all delivered in order, also after a resume', async () => {
   const clock = createSystemClock();
   await using store = processOf('same-time');
   await using other = processOf('same-time');

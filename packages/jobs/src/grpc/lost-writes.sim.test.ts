@@ -7,7 +7,7 @@ import { errorOf, inWorld, OK } from '../conformance/fake-write-call.js';
 import { jobsLimits } from '../limits.js';
 import { jobCalls } from '../wire/calls.js';
 
-test('J2 a lost stream: who was sent does not know, who waits is sent over the next one', () =>
+test('J2 after a lost stream, sent writes have an unknown outcome and waiting ones use the next stream', () =>
   inWorld(async ({ clock, calls, ask }) => {
     const sent = Array.from({ length: 4 }, () => errorOf(ask(60_000)));
     const waiting = ask(60_000);
@@ -21,7 +21,7 @@ test('J2 a lost stream: who was sent does not know, who waits is sent over the n
     await waiting;
   }));
 
-test('a server that says why it ends has not begun what has no answer', () =>
+test('a server that announces why it ends has not begun the writes without an answer', () =>
   inWorld(async ({ clock, calls, ask }) => {
     const [answered, unanswered] = [ask(), errorOf(ask())];
     await clock.sleep(1);
@@ -33,7 +33,7 @@ test('a server that says why it ends has not begun what has no answer', () =>
     expect(await unanswered).toMatchObject({ code: 'unavailable', outcome: 'not-applied' });
   }));
 
-test('a server that has said why it ends is sent nothing more: further writes go over the next stream', () =>
+test('a server that has announced why it ends receives nothing more: further writes use the next stream', () =>
   inWorld(async ({ clock, calls, ask }) => {
     const sent = Array.from({ length: 4 }, () => errorOf(ask(60_000)));
     const waiting = ask(60_000);

@@ -45,14 +45,14 @@ describe('opening', () => {
     ]);
   });
 
-  test('J15 a task beyond the caller’s own count is fine if the job has it', async () => {
+  test('J15 a task above the caller’s own count is accepted if the job has it', async () => {
     const store = stores.create();
     await using _first = await createJobManager(target(store));
     await using other = await createJobManager({ ...target(store), taskIndex: 1, numTasks: 1 });
     expect(other.info.numTasks).toBe(2);
   });
 
-  test('J15 refuses a task that the job does not have, whatever the caller counts', async () => {
+  test('J15 refuses a task that the job does not have, whatever number the caller passes', async () => {
     const store = stores.create();
     await using _first = await createJobManager(target(store));
     const second = createJobManager({ ...target(store), taskIndex: 5, numTasks: 8 });

@@ -3,7 +3,7 @@ import { type Logger, silentLogger } from '@syncline/kernel';
 import { afterEach, expect, test, vi } from 'vitest';
 import { OpenStores } from '../conformance/open-stores.js';
 import { createJobManager } from './create-job-manager.js';
-import type { TagSchemas } from './job-manager.js';
+import type { JobManager, TagSchemas } from './job-manager.js';
 
 const stores = new OpenStores();
 afterEach(() => stores.close());
@@ -65,4 +65,16 @@ test('a report without its arguments is refused by name, also in JavaScript', as
   await expect(untyped['setError']?.(new Error('x'))).rejects.toMatchObject({
     code: 'invalid-argument',
   });
+});
+
+test('a write to a tag that was not declared is refused, also in JavaScript', async () => {
+  const target = { store: stores.create(), jobId: 'nightly', taskIndex: 0, numTasks: 1 };
+  await using job = await createJobManager(target, { tags: { ingest: {}, report: {} } });
+  const untyped = job as unknown as JobManager;
+  await expect(untyped.setStarted({ tag: 'ingets' })).rejects.toMatchObject({
+    code: 'invalid-argument',
+    message: 'tag is "ingets"; expected one of the declared tags: ingest, report',
+    details: { field: 'tag' },
+  });
+  expect((await job.getProgress()).tags.map(({ tag }) => tag)).toEqual(['ingest', 'report']);
 });

@@ -265,6 +265,13 @@ export class OpenManager extends OpenReader {
     throw invalidArgument('status', status, wanted);
   }
 
+  /** Without types, a mistyped tag would become a tag of the job. Whether it is a tag at all is checked later. */
+  #checkDeclared(tag: unknown): void {
+    const { tags } = this.deps.states;
+    if (tags.size === 0 || typeof tag !== 'string' || tags.has(tag)) return;
+    throw invalidArgument('tag', tag, `one of the declared tags: ${[...tags.keys()].join(', ')}`);
+  }
+
   async #checkAndSend(input: WriteInput, { signal }: CallOptions): Promise<SetStateResult> {
     this.check();
     const write = this.#checked(input);
@@ -334,6 +341,7 @@ export class OpenManager extends OpenReader {
       throw invalidArgument(name, input[name], wanted);
     }
     const { states, random } = this.deps;
+    this.#checkDeclared(input.tag);
     const { message = '', schemaVersion = states.tags.get(input.tag)?.schemaVersion ?? 1 } = input;
     const newId = () => Buffer.from(random.bytes(EVENT_ID_BYTES)).toString('hex');
     return checkStateWrite({

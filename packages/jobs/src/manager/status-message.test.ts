@@ -64,7 +64,7 @@ describe('what a helper writes', () => {
     ['null', null, 'null'],
     ['a symbol', Symbol('s'), 'Symbol(s)'],
     ['an object', { a: 1 }, '{"a":1}'],
-    ['an object with a message', { message: 'told' }, 'told'],
+    ['an object with a message', { message: 'why' }, 'why'],
     ['an object without a prototype', Object.create(null), '{}'],
     ['an object that throws itself', throwing, 'a thrown object without text'],
     ['half of a pair', 'a\ud800b', 'a\ufffdb'],

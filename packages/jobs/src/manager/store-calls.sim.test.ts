@@ -46,7 +46,7 @@ describe('calls to a store', () => {
       await job.close();
     }));
 
-  test('J2 a store out of reach is retried until timeoutMs, then the error begins with 🔴', () =>
+  test('J2 an unreachable store is retried until timeoutMs, then the error begins with 🔴', () =>
     runInSimulation('unavailable', async (world) => {
       const eventIds: string[] = [];
       const { job } = await open(world, {
@@ -68,7 +68,7 @@ describe('calls to a store', () => {
       await job.close();
     }));
 
-  test('a store that is not there is logged once, at the first attempt, and again when it is back', () =>
+  test('an unreachable store is logged once, at the first attempt, and again when it is back', () =>
     runInSimulation('not there', async (world) => {
       const store = createMemoryJobStore(world);
       const lines: string[] = [];

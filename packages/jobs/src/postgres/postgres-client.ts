@@ -1,5 +1,11 @@
 // PostgreSQL connections, transactions and errors. A connection failure never ends the process.
-import { type ErrorCode, KeyedQueue, type Outcome, SynclineError } from '@syncline/kernel';
+import {
+  certificateProblem,
+  type ErrorCode,
+  KeyedQueue,
+  type Outcome,
+  SynclineError,
+} from '@syncline/kernel';
 import pg from 'pg';
 import type { EngineDeps } from '../engine/store-adapter.js';
 import { jobsLimits } from '../limits.js';
@@ -140,6 +146,11 @@ export function overtaken(cause?: unknown): SynclineError {
   return new SynclineError('unavailable', message, { details: { reason: 'contention' }, cause });
 }
 
+const TRUST = {
+  ca: 'sslrootcert in the connection string, or ssl.ca of the pool,',
+  own: 'sslcert and sslkey in the connection string, or ssl.cert and ssl.key of the pool',
+};
+
 function postgresError(thrown: unknown, outcome: Outcome): SynclineError {
   const detail = thrown instanceof Error ? thrown.message.slice(0, 256) : String(thrown);
   const code: unknown = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined;
@@ -148,6 +159,8 @@ function postgresError(thrown: unknown, outcome: Outcome): SynclineError {
   const options = { outcome, cause: thrown, details: { reason: 'postgres', state } };
   const error = (kind: ErrorCode, message: string) =>
     new SynclineError(kind, `PostgreSQL ${message}`, options);
+  const distrust = state === '' ? certificateProblem(detail, TRUST) : undefined;
+  if (distrust !== undefined) return error('unauthenticated', `is unreachable: ${distrust}`);
   const advice = 'Check user, password, database and permissions.';
   if (state === '53100') return error('storage-full', `has no space left: ${detail}`);
   if (/^(28|3D|42501)/.test(state))

@@ -129,7 +129,7 @@ describe('the PostgreSQL store is a job store', () => {
   for (const { name, run } of cases.filter(({ skipped }) => skipped === undefined))
     test.concurrent(name, run);
 
-  test('faults strike below; the clock of PostgreSQL cannot be set', () => {
+  test('faults are injected below; the clock of PostgreSQL cannot be set', () => {
     expect(cases.flatMap(({ name, skipped }) => (skipped === undefined ? [] : [name]))).toEqual([
       'left out, faults.compact is not given: J9 a cursor below what was compacted gets a gap and the latest of each key',
       'left out, faults.compact is not given: a new replay after compaction is complete',
@@ -143,7 +143,7 @@ describe('the PostgreSQL store is a job store', () => {
   });
 });
 
-describe('the PostgreSQL store in a hard life', () => {
+describe('the PostgreSQL store under faults', () => {
   const cases = suiteOf('postgres-hard', LITTLE_ROOM, true);
   for (const { name, run } of cases.filter((one) => /random history|compact/.test(one.name)))
     test.concurrent(name, run);

@@ -1,5 +1,8 @@
 // How the PostgreSQL store begins and what it says when it cannot: nothing that a connection does ends the process.
-import { type PostgresServer, startPostgres } from '@syncline/testkit';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { createSecureContext, TLSSocket } from 'node:tls';
+import { makeCertificates, type PostgresServer, startPostgres } from '@syncline/testkit';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createPostgresJobStore, type PostgresJobStoreOptions } from './postgres-adapter.js';
@@ -22,7 +25,7 @@ async function refusalOf(options: Partial<PostgresJobStoreOptions>) {
   return store as { readonly code: string; readonly details: Readonly<Record<string, unknown>> };
 }
 
-test('what is wrong with the options is said by name', async () => {
+test('an invalid option is refused by name', async () => {
   const small = new pg.Pool({ connectionString: server.connectionString(), max: 2 });
   expect((await refusalOf({ schema: 'Jobs; DROP' })).details).toMatchObject({ field: 'schema' });
   expect((await refusalOf({ connectionString: '' })).details['field']).toBe('connectionString');
@@ -39,6 +42,29 @@ test('a missing database and a refused login have different errors', async () =>
   expect((await refusalOf({ connectionString: other })).code).toBe('unauthenticated');
 });
 
+test('a certificate that is not trusted is refused with what to set', async () => {
+  await using certificates = await makeCertificates();
+  const context = createSecureContext({ ...certificates.server });
+  // It accepts TLS, as PostgreSQL does after the first message of a client, and nothing more.
+  const fake = createServer((socket) => {
+    socket
+      .on('error', () => {})
+      .once('data', () => {
+        socket.write('S');
+        new TLSSocket(socket, { isServer: true, secureContext: context }).on('error', () => {});
+      });
+  });
+  await once(fake.listen(0, '127.0.0.1'), 'listening');
+  const { port } = fake.address() as AddressInfo;
+  const connectionString = `postgresql://postgres@127.0.0.1:${port}/postgres?sslmode=verify-full`;
+  const refusal = await refusalOf({ connectionString });
+  fake.close();
+  expect(refusal).toMatchObject({
+    code: 'unauthenticated',
+    message: expect.stringMatching(/^PostgreSQL is unreachable: its certificate .*Set sslrootcert/),
+  });
+});
+
 test('tables of a later release are left alone', async () => {
   const connectionString = server.connectionString();
   const schema = 'later';
@@ -53,7 +79,7 @@ test('tables of a later release are left alone', async () => {
   });
 });
 
-test('many stores that begin at once make the tables once', async () => {
+test('many stores that start at once create the tables once', async () => {
   const connectionString = server.connectionString();
   const open = () => createPostgresJobStore({ connectionString, schema: 'at_once' });
   const stores = await Promise.all(Array.from({ length: 6 }, open));

@@ -147,12 +147,12 @@ describe.each(names)('%s', (each) => {
     if (call.response !== undefined) comesBack(output, codecOf(call.response));
   });
 
-  test('J20 bytes that are no request are refused, and nothing else happens', () => {
+  test('J20 bytes that are not a request are refused, without side effects', () => {
     refusesJunk(input, codecOf(call.request));
   });
 });
 
-test('the envelope of a write takes no more than is said', () => {
+test('the envelope of a write is no larger than declared', () => {
   fc.assert(
     fc.property(count, fc.uint8Array({ maxLength: 300 }), (number, write) => {
       const bytes = encode(jobCalls.setStates.request, { writes: [{ number, write }] });

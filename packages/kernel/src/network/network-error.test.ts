@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import {
+  CLIENT_TRUST,
+  certificateProblem,
   connectError,
   connectionError,
   connectTimeoutError,
@@ -71,6 +73,32 @@ describe('connecting', () => {
     );
     expect(handshakeError(address, systemError('ECONNRESET')).details['reason']).toBe('reset');
   });
+});
+
+it.each([
+  ['unable to verify the first certificate', 'Set tls.ca to the CA that signed it.'],
+  ['self-signed certificate in certificate chain', 'Set tls.ca to the CA that signed it.'],
+  ['certificate has expired', 'Install a valid certificate on the server'],
+  ['certificate is not yet valid', 'check the clocks of both machines'],
+  [
+    "Hostname/IP does not match certificate's altnames: Host: a. is not cert's CN: b",
+    'Use a host name that is in the certificate, or set tls.serverName to one.',
+  ],
+])('a certificate that is not trusted is explained: %s', (reason, advice) => {
+  const problem = certificateProblem(reason, CLIENT_TRUST) ?? '';
+  expect(problem).toContain(`its certificate is not trusted (${reason}). `);
+  expect(problem).toContain(advice);
+});
+
+it('an alert about a certificate is about ours; anything else is about none', () => {
+  const alert =
+    'error:0A00045C:SSL routines:ssl3_read_bytes:tlsv13 alert certificate required:../a.c';
+  expect(certificateProblem(alert, CLIENT_TRUST)).toBe(
+    'it requires a client certificate that it trusts (certificate required). Set tls.cert and tls.key.',
+  );
+  const handshake = 'ssl3_read_bytes:tlsv1 alert protocol version:../a.c';
+  for (const reason of ['connect ECONNREFUSED 127.0.0.1:7401', handshake])
+    expect(certificateProblem(reason, CLIENT_TRUST)).toBeUndefined();
 });
 
 it('after a connection broke, the outcome is unknown', () => {

@@ -80,9 +80,6 @@ const TIMED_OUT: Explanation<ConnectFailure> = {
   advice: 'The host may be down, or a firewall may be dropping packets.',
 };
 
-const PRIVATE_AUTHORITY =
-  'If a private CA signed it, set NODE_EXTRA_CA_CERTS to the file of that CA when you start the process.';
-
 const CONNECT_FAILURES: Readonly<Record<string, Explanation<ConnectFailure>>> = {
   ECONNREFUSED: REFUSED,
   EHOSTUNREACH: UNREACHABLE,
@@ -144,7 +141,14 @@ export function connectionError(remote: Address, cause?: Error): SynclineError {
 
 /** For a request by `fetch`, whose own message is only "fetch failed". The server may have processed the request. */
 export function requestError(url: string, thrown: unknown): SynclineError {
-  const { reason, text, advice } = explainRequest(causeOf(thrown));
+  const cause = causeOf(thrown);
+  const distrust = certificateProblem(cause.message, CLIENT_TRUST);
+  if (distrust !== undefined) {
+    const message = `cannot reach ${url}: ${distrust}`;
+    const details = { reason: 'certificate', url };
+    return new SynclineError('unauthenticated', message, { details, cause: thrown });
+  }
+  const { reason, text, advice } = cause.name === 'TimeoutError' ? TIMED_OUT : explain(cause);
   const message = `cannot reach ${url} (${text}). ${advice}`.trimEnd();
   return new SynclineError(reason === 'timeout' ? 'timeout' : 'unavailable', message, {
     outcome: 'unknown',
@@ -153,18 +157,50 @@ export function requestError(url: string, thrown: unknown): SynclineError {
   });
 }
 
+/** The names of a client's options, for advice. */
+export interface TrustOptions {
+  /** The CA that it trusts. */
+  readonly ca: string;
+  /** The name that it expects in the certificate of the server. */
+  readonly name?: string;
+  /** Its own certificate. */
+  readonly own: string;
+}
+
+/**
+ * What is wrong and what to do, if `reason` is about a certificate, in the words of Node or OpenSSL; otherwise undefined.
+ * An alert is the server's word about ours.
+ */
+export function certificateProblem(
+  reason: string,
+  { ca, name, own }: TrustOptions,
+): string | undefined {
+  if (!/certificate|alert unknown ca/i.test(reason)) return undefined;
+  const alert = /\balert ([a-z ]+)/.exec(reason)?.[1];
+  if (alert !== undefined)
+    return `it requires a client certificate that it trusts (${alert}). Set ${own}.`;
+  const text = `its certificate is not trusted (${reason}).`;
+  if (/altnames/.test(reason)) {
+    const or = name === undefined ? '' : `, or set ${name} to one`;
+    return `${text} Use a host name that is in the certificate${or}.`;
+  }
+  return /expired|not yet valid/.test(reason)
+    ? `${text} Install a valid certificate on the server, and check the clocks of both machines.`
+    : `${text} Set ${ca} to the CA that signed it.`;
+}
+
+/** The options of our own clients. */
+export const CLIENT_TRUST: TrustOptions = {
+  ca: 'tls.ca',
+  name: 'tls.serverName',
+  own: 'tls.cert and tls.key',
+};
+
 /** A host with several addresses fails with one error for each of them; the first one is enough. */
 function causeOf(thrown: unknown): Error {
   const cause = thrown instanceof Error && thrown.cause instanceof Error ? thrown.cause : thrown;
   const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
   return first instanceof Error ? first : new Error(String(first));
-}
-
-function explainRequest(cause: Error): Explanation<ConnectFailure> {
-  if (cause.name === 'TimeoutError') return TIMED_OUT;
-  if (!/CERT|SELF_SIGNED|UNABLE_TO_/.test(systemCode(cause))) return explain(cause);
-  const text = `its certificate is not trusted: ${cause.message}`;
-  return { reason: 'certificate', text, advice: PRIVATE_AUTHORITY };
 }
 
 function explain(cause: Error): Explanation<ConnectFailure> {

@@ -4,15 +4,16 @@ import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { makeCertificates } from '@syncline/testkit';
 import { expect, test } from 'vitest';
-import { createHttpReports } from './system-http-reports.js';
+import { type ClientTls, createHttpReports } from './system-http-reports.js';
 
 /** What one report to this URL fails with. */
-async function failureOf(url: string): Promise<Error | undefined> {
+async function failureOf(url: string, tls?: ClientTls): Promise<Error | undefined> {
   let failure: Error | undefined;
   const onError = (error: Error) => {
     failure = error;
   };
-  await createHttpReports({ url, onError }, 'test').put('api/things', {});
+  const options = { url, onError, ...(tls && { tls }) };
+  await createHttpReports(options, 'test').put('api/things', {});
   return failure;
 }
 
@@ -94,7 +95,49 @@ test('a failure names the server and the cause', async () => {
     createTlsServer({ ...certificates.server }, answering(204, '')),
   );
   expect((await failureOf(`https://${secret.address}`))?.message).toMatch(
-    /^cannot reach https:.* \(its certificate is not trusted: .+\)\. .*set NODE_EXTRA_CA_CERTS /,
+    /^cannot reach https:.*: its certificate is not trusted \(.+\)\. Set tls\.ca to the CA /,
+  );
+});
+
+test('with tls, a private CA, a name and a client certificate are used', async () => {
+  await using certificates = await makeCertificates();
+  const { server: own, ca, client } = certificates;
+  await using server = await listen(
+    createTlsServer({ ...own, ca: ca.cert, requestCert: true }, answering(204, '')),
+  );
+  const url = `https://${server.address}`;
+  const pair = { cert: client.cert, key: client.key };
+  expect(await failureOf(url, { ca: ca.cert, ...pair })).toBeUndefined();
+  expect(await failureOf(url, { ca: ca.cert, serverName: 'localhost', ...pair })).toBeUndefined();
+  const codes: unknown[] = [];
+  for (const tls of [{}, { ca: ca.cert }, { ca: ca.cert, serverName: 'other', ...pair }]) {
+    const failure = await failureOf(url, tls);
+    codes.push(failure?.message.replace(url, 'URL').replaceAll(/\(.*\)/g, '(…)'));
+    expect(failure).toMatchObject({ code: 'unauthenticated', retryable: false });
+  }
+  expect(codes).toEqual([
+    'cannot reach URL: its certificate is not trusted (…). Set tls.ca to the CA that signed it.',
+    'cannot reach URL: it requires a client certificate that it trusts (…). Set tls.cert and tls.key.',
+    'cannot reach URL: its certificate is not trusted (…). Use a host name that is in the certificate, or set tls.serverName to one.',
+  ]);
+});
+
+test('tls that cannot work is refused at once', async () => {
+  await using certificates = await makeCertificates();
+  const { server: own, client } = certificates;
+  const create = (tls: ClientTls, url: string) => () => createHttpReports({ url, tls }, 'test');
+  for (const tls of [
+    { ca: 'no PEM' },
+    { cert: own.cert },
+    { key: own.key },
+    { cert: own.cert, key: client.key },
+    { cert: 'no PEM', key: own.key },
+  ])
+    expect(create(tls, 'https://a:1')).toThrow(
+      /^tls .* PEM|^tls needs a client certificate and its key/,
+    );
+  expect(create({ ca: own.cert }, 'http://a:1')).toThrow(
+    'tls is set, but url is http://a:1; expected https://',
   );
 });
 

@@ -15,7 +15,7 @@ export interface TlsMaterial {
   readonly cert?: Pem | undefined;
   /** The private key of the first certificate, without a passphrase. */
   readonly key?: Pem | undefined;
-  /** Authorities that peers are checked against. Default, for servers: those that the system trusts. */
+  /** Authorities that peers are checked against. Default, for servers: those that Node trusts. */
   readonly ca?: Pem | undefined;
 }
 

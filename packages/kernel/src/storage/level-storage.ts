@@ -1,5 +1,5 @@
 // Storage on LevelDB, made safe for full disks and failing ones. What a failed write does to the store is in
-// level-life.ts, the order of writes in write-queue.ts, checksums in sealed-value.ts.
+// level-reopener.ts, the order of writes in write-queue.ts, checksums in sealed-value.ts.
 //
 // When the store is reopened, snapshots and ranges end with `unavailable`: take a new one and start over. A write
 // that found the disk full was not applied: a batch is one record of LevelDB's log and counts only if its last byte
@@ -12,8 +12,8 @@ import { kernelLimits } from '../limits.js';
 import type { Logger } from '../logger.js';
 import { type DirectoryHold, holdDirectory } from './directory-hold.js';
 import { closedStore, LevelHandle } from './level-handle.js';
-import { LevelLife } from './level-life.js';
 import { isAtEndOfLog, warnOfDamagedLogs } from './level-log.js';
+import { LevelReopener } from './level-reopener.js';
 import { measureRoom, provideRoom, removeProbe } from './level-room.js';
 import type {
   Durability,
@@ -50,7 +50,7 @@ export async function openLevelStorage(
     return LevelHandle.open(deps, directory);
   };
   const hold = await holdDirectory(deps.clock, directory, openHandle);
-  const life = new LevelLife(
+  const reopener = new LevelReopener(
     {
       logger: deps.logger,
       openHandle,
@@ -59,19 +59,23 @@ export async function openLevelStorage(
     },
     hold.database,
   );
-  return new LevelStorage(directory, life, hold);
+  return new LevelStorage(directory, reopener, hold);
 }
 
 class LevelStorage implements Storage {
   readonly #directory: string;
-  readonly #life: LevelLife<LevelHandle>;
+  readonly #reopener: LevelReopener<LevelHandle>;
   readonly #hold: DirectoryHold<LevelHandle>;
   readonly #queue: WriteQueue;
   #closing: Promise<void> | undefined;
 
-  constructor(directory: string, life: LevelLife<LevelHandle>, hold: DirectoryHold<LevelHandle>) {
+  constructor(
+    directory: string,
+    reopener: LevelReopener<LevelHandle>,
+    hold: DirectoryHold<LevelHandle>,
+  ) {
     this.#directory = directory;
-    this.#life = life;
+    this.#reopener = reopener;
     this.#hold = hold;
     this.#queue = new WriteQueue(
       { commit: (group) => this.#commit(group) },
@@ -110,12 +114,12 @@ class LevelStorage implements Storage {
   }
 
   health(): StorageHealth {
-    return this.#closing ? { kind: 'closed' } : this.#life.health();
+    return this.#closing ? { kind: 'closed' } : this.#reopener.health();
   }
 
   async whenReadable(): Promise<void> {
     if (this.#closing) throw closedStore(this.#directory);
-    await this.#life.whenReadable();
+    await this.#reopener.whenReadable();
   }
 
   close(): Promise<void> {
@@ -129,11 +133,11 @@ class LevelStorage implements Storage {
 
   async #close(): Promise<void> {
     await this.#queue.drained();
-    await this.#hold.release(() => this.#life.close());
+    await this.#hold.release(() => this.#reopener.close());
   }
 
   async #commit(group: WriteGroup): Promise<void> {
-    const handle = this.#life.ready ?? (await this.#life.writable(group.bytes));
+    const handle = this.#reopener.ready ?? (await this.#reopener.writable(group.bytes));
     const write = await handle.prepare(group);
     try {
       await write();
@@ -142,7 +146,7 @@ class LevelStorage implements Storage {
       const isLogged =
         group.durability !== 'buffered' &&
         (await isAtEndOfLog(this.#directory, group).catch(() => true));
-      throw await this.#life.writeFailed(thrown, { writeBytes: group.bytes, isLogged });
+      throw await this.#reopener.writeFailed(thrown, { writeBytes: group.bytes, isLogged });
     }
   }
 
@@ -154,7 +158,7 @@ class LevelStorage implements Storage {
 
   #readable(): LevelHandle {
     if (this.#closing) throw closedStore(this.#directory);
-    return this.#life.readable();
+    return this.#reopener.readable();
   }
 }
 

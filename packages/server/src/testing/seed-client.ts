@@ -1,4 +1,4 @@
-// A third-party client of the state service, generated from the plain contract alone.
+// A third-party client of the state service, generated from the original contract alone.
 //
 // It re-encodes every message that it receives. If the length differs, the message had a field that is not in the
 // contract.

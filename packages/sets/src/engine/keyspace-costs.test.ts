@@ -234,7 +234,7 @@ describe('waiting for versions', () => {
       expect(lookups(engine), 'all of them wait for the other actor now').toBe(withoutWaiters + 1);
     }));
 
-  test('who gives up leaves nothing behind', () =>
+  test('a caller that gives up leaves nothing behind', () =>
     withEngine(async (engine, nextTurn) => {
       const withoutWaiters = lookups(engine);
       const random = createSeededRandom(1);

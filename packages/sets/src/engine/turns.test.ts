@@ -235,7 +235,7 @@ describe('a turn', () => {
       expect(world.log.records.length).toBe(2);
     }));
 
-  test('includes those who join while it ends in the next one', () =>
+  test('includes callers that join while it ends in the next one', () =>
     withTurns('buffered', async (world) => {
       const later = new Member(world.log);
       world.turns.join({

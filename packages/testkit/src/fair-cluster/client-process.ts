@@ -102,7 +102,7 @@ export class ClientProcess {
 
   #received(response: SyncResponse, delayMs: number): void {
     const isPlain = response.epoch === 0 && response.welcome === undefined;
-    if (isPlain && this.plan.tracker !== '') return; // a stream receives the default namespace until its hello
+    if (isPlain && this.plan.tracker !== '') return; // a stream receives the default tracker until its hello
     this.delays.received(response, delayMs);
     this.#ownOutcomes?.received(response, this.#ports.clock.monotonicMs(), delayMs);
   }

@@ -20,7 +20,7 @@ export interface FairPlan {
 
 export interface ClientPlan {
   readonly node: string;
-  /** '' for the plain contract. */
+  /** '' for the original contract. */
   readonly tracker: string;
   readonly shape: TrackerShape;
   readonly flushIntervalMs: number;
@@ -92,7 +92,7 @@ function planShape(random: SeededRandom, tracker: string, windowMs: number): Tra
   const policy = random.float() < 0.5 ? 'exponential' : 'linear';
   return {
     policy,
-    // The plain contract has no decay, so decaying views would differ from the values of the service.
+    // The original contract has no decay, so decaying views would differ from the values of the service.
     ratePerSecond: tracker === '' ? 0 : (rates[policy][Math.floor(3 * random.float())] ?? 0),
     levels: 1 + Math.floor(3 * random.float()),
     columns: 4 + Math.floor(9 * random.float()),

@@ -120,7 +120,7 @@ export class ServiceProcess {
     this.#isViewUnsure = !watch.isSameEpoch || this.#clients.get(watch.node)?.hasGivenUp !== false;
     await handIn(body);
     const { clientId } = watch;
-    if (clientId === '') return; // in the plain contract a duplicated change counts twice
+    if (clientId === '') return; // in the original contract a duplicated change counts twice
     if (request.kind === 'delta-update') {
       this.#cluster.lastDeltas.set(clientId, body);
       if (chaos.buggify('fair/delivered-twice')) await handIn(body);

@@ -2,7 +2,7 @@
 //
 // The emulator sends the whole collection again for each single write anywhere, and no token to resume from, so
 // that the client would wait longer after each cut. We ask it for the collection once per commit, and pass on
-// what changed; after a cut, or when something was deleted, the client is told to reset its state.
+// what changed; after a cut, or when something was deleted, the client has to reset its state.
 import type { FirestoreState } from '@firestore-emulator/server';
 import type { TransactionBook } from './transaction-book.js';
 

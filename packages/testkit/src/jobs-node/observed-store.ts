@@ -158,17 +158,17 @@ export class ObservedStore implements JobStore {
 
   subscribe(jobId: string, options: StoreSubscribeOptions): JobSubscription {
     const inner = this.#deps.inner.subscribe(jobId, options);
-    const hear = (event: JobEvent) => this.#hear(event);
+    const observe = (event: JobEvent) => this.#observeEvent(event);
     return {
       async *[Symbol.asyncIterator]() {
         for await (const event of inner) {
-          hear(event);
+          observe(event);
           yield event;
         }
       },
       async *batches(max?: number) {
         for await (const events of inner.batches(max)) {
-          for (const event of events) hear(event);
+          for (const event of events) observe(event);
           yield events;
         }
       },
@@ -210,7 +210,7 @@ export class ObservedStore implements JobStore {
     states.observed(incarnation, state);
   }
 
-  #hear(event: JobEvent): void {
+  #observeEvent(event: JobEvent): void {
     const { history, life, leases, probe } = this.#deps;
     if (event.kind === 'gap') probe(`jobs/gap-${event.reason}`);
     if (!('cursor' in event)) return;

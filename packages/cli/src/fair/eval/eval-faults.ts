@@ -78,8 +78,8 @@ export async function evaluateFaults(
 const FAULT_TITLES: Readonly<Record<Fault, string>> = {
   none: 'no fault',
   skew: 'clocks ± 500 ms',
-  loss: '1 % lost',
-  duplicates: '5 % twice',
+  loss: '1% lost',
+  duplicates: '5% twice',
   outage: 'service unreachable, a fifth of the time',
   restart: 'service restarted, state lost',
   killed: 'service killed for a fifth of the time, state lost',

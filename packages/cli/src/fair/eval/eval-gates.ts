@@ -77,7 +77,7 @@ function sharedGates(rows: readonly RowResult[], { row, verdict }: RowResult): r
     {
       title: rowTitle(row),
       isMet: Math.abs(ratio - 1) <= FAILURES_RATIO_MAX,
-      text: `failures per success are ${ratio.toFixed(3)} times those of one instance; at most 5 % more or less is allowed`,
+      text: `failures per success are ${ratio.toFixed(3)} times those of one instance; at most 5% more or less is allowed`,
     },
   ];
 }

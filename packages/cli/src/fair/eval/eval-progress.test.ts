@@ -35,7 +35,7 @@ test('on a terminal, one line is updated and finally removed', () => {
   step(50, 0.06);
   step(50, 0.07);
   progress.clear();
-  const line = (percent: number) => `\r\u001b[2K  ${percent} %  flash-crowd: no throttling`;
+  const line = (percent: number) => `\r\u001b[2K  ${percent}%  flash-crowd: no throttling`;
   expect(text()).toBe(`${line(5)}${line(7)}\r\u001b[2K`);
 });
 
@@ -44,6 +44,6 @@ test('elsewhere, a line is printed only occasionally', () => {
   for (let second = 0; second < 40; second += 1) step(1_000, second / 40);
   progress.clear();
   expect(text()).toBe(
-    ' 35 %  about 27 s left  flash-crowd: no throttling\n 72 %  about 11 s left  flash-crowd: no throttling\n',
+    ' 35%  about 27 s left  flash-crowd: no throttling\n 72%  about 11 s left  flash-crowd: no throttling\n',
   );
 });

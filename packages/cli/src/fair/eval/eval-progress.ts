@@ -33,7 +33,7 @@ export class EvalProgress {
     if (nowMs < this.#nextAtMs) return;
     this.#nextAtMs = nowMs + (this.#isMoving ? REPAINT_MS : PLAIN_LINE_MS);
     const left = timeLeft(nowMs - this.#startedAtMs, part);
-    const text = `${String(Math.floor(100 * part)).padStart(3)} %  ${left}${what}`;
+    const text = `${String(Math.floor(100 * part)).padStart(3)}%  ${left}${what}`;
     world.stderr.write(this.#isMoving ? `${CLEAR_LINE}${text.slice(0, 79)}` : `${text}\n`);
   }
 

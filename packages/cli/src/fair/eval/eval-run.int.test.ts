@@ -96,7 +96,7 @@ test('F16 with every fault fairness stays above the baseline without throttling,
   );
   expect(stderr).toMatch(/^All 9 thresholds were met\.$/m);
   expect(exit).toBe(0);
-  expect(stdout).toMatch(/linear, 2 ×, 1 % lost .*while it is down: J 0\.\d{3}/s);
+  expect(stdout).toMatch(/linear, 2 ×, 1% lost .*while it is down: J 0\.\d{3}/s);
 });
 
 test('a chart that cannot be written is reported with the reason before anything runs', async () => {

@@ -24,9 +24,9 @@ test('columns line up, regardless of the figures', () => {
   expect(text.split('\n')).toEqual([
     'flash-crowd  mean of 20 seeds; 300 per second for 120 s,',
     '  wanted by 500 shopper @ 1/s',
-    '                 J      J30    used      worst  failures/success',
-    '  no throttling  0.654  0.696  100.00 %  0.577  0.149',
-    '  one            0.654  0.696   99.98 %  0.577  0.149',
+    '                 J      J30    used     worst  failures/success',
+    '  no throttling  0.654  0.696  100.00%  0.577  0.149',
+    '  one            0.654  0.696   99.98%  0.577  0.149',
     '',
   ]);
 });

@@ -44,7 +44,7 @@ export function figures(verdict: Verdict): readonly string[] {
   return [
     verdict.jain.toFixed(3),
     verdict.jain30.toFixed(3),
-    `${(verdict.used * 100).toFixed(2).padStart(6)} %`,
+    `${(verdict.used * 100).toFixed(2).padStart(6)}%`,
     verdict.worst.toFixed(3),
     verdict.failuresPerSuccess.toFixed(3),
   ];

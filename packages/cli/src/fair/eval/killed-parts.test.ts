@@ -20,6 +20,6 @@ test('thresholds do not apply to more instances than they were set for', () => {
 test('a mean is computed field by field, and printed in one line', () => {
   const other = { away: { jain: 0.65, used: 0.9 }, after: { jain: 0.75, used: 1 } };
   expect(describeParts(meanParts([parts, other]))).toBe(
-    'while it is down: J 0.700, used 95.0 %; in the 15 s after: J 0.800, used 90.0 %',
+    'while it is down: J 0.700, used 95.0%; in the 15 s after: J 0.800, used 90.0%',
   );
 });

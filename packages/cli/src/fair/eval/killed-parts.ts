@@ -38,7 +38,7 @@ export function meanParts(parts: readonly KilledParts[]): KilledParts {
 
 export function describeParts({ away, after }: KilledParts): string {
   const figures = ({ jain, used }: PartVerdict) =>
-    `J ${jain.toFixed(3)}, used ${(used * 100).toFixed(1)} %`;
+    `J ${jain.toFixed(3)}, used ${(used * 100).toFixed(1)}%`;
   return `while it is down: ${figures(away)}; in the ${AFTER_SECONDS} s after: ${figures(after)}`;
 }
 

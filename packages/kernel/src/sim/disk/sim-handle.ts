@@ -5,7 +5,7 @@
 import type { SynclineError } from '../../error.js';
 import { levelOpenError } from '../../storage/level-error.js';
 import { closedStore } from '../../storage/level-handle.js';
-import type { LifeHandle } from '../../storage/level-life.js';
+import type { ReopenableHandle } from '../../storage/level-reopener.js';
 import type { WriteGroup } from '../../storage/write-queue.js';
 import type { DiskAccess } from './disk-access.js';
 import type { Verdict } from './disk-plan.js';
@@ -17,7 +17,7 @@ export interface SimHandleDeps {
   readonly disk: DiskAccess;
 }
 
-export class SimHandle implements LifeHandle {
+export class SimHandle implements ReopenableHandle {
   readonly directory: string;
   readonly #image: StoreImage;
   readonly #disk: DiskAccess;

@@ -1,5 +1,5 @@
 // The Storage port over a simulated disk, as one process sees it. It is the LevelDB storage with another disk: the
-// order of writes (WriteQueue) and the effect of a failed write (LevelLife) are the same code, so that callers
+// order of writes (WriteQueue) and the effect of a failed write (LevelReopener) are the same code, so that callers
 // encounter every state here that they encounter in production.
 //
 // While the disk is full reads continue. The first write that finds space reopens the store: meanwhile `get` throws,
@@ -8,7 +8,7 @@
 import { kernelLimits } from '../../limits.js';
 import { silentLogger } from '../../logger.js';
 import { closedStore } from '../../storage/level-handle.js';
-import { LevelLife } from '../../storage/level-life.js';
+import { LevelReopener } from '../../storage/level-reopener.js';
 import { fullStore, type Room } from '../../storage/level-room.js';
 import type {
   Durability,
@@ -36,14 +36,14 @@ export interface SimStorageDeps {
 export class SimStorage implements Storage {
   readonly #image: StoreImage;
   readonly #disk: DiskAccess;
-  readonly #life: LevelLife<SimHandle>;
+  readonly #reopener: LevelReopener<SimHandle>;
   readonly #queue: WriteQueue;
   #closing: Promise<void> | undefined;
 
   constructor(deps: SimStorageDeps) {
     this.#image = deps.image;
     this.#disk = deps.disk;
-    this.#life = new LevelLife(
+    this.#reopener = new LevelReopener(
       {
         logger: silentLogger,
         openHandle: () => reopenSimHandle(deps),
@@ -87,12 +87,12 @@ export class SimStorage implements Storage {
   }
 
   health(): StorageHealth {
-    return this.#closing === undefined ? this.#life.health() : { kind: 'closed' };
+    return this.#closing === undefined ? this.#reopener.health() : { kind: 'closed' };
   }
 
   async whenReadable(): Promise<void> {
     if (this.#closing !== undefined) throw closedStore(this.#image.name);
-    await this.#life.whenReadable();
+    await this.#reopener.whenReadable();
   }
 
   close(): Promise<void> {
@@ -107,16 +107,16 @@ export class SimStorage implements Storage {
 
   async #close(): Promise<void> {
     await this.#queue.drained();
-    await this.#life.close();
+    await this.#reopener.close();
     if (this.#image.holder === this.#disk.life) this.#image.holder = undefined;
   }
 
   async #commit(group: WriteGroup): Promise<void> {
-    const handle = this.#life.ready ?? (await this.#life.writable(group.bytes));
+    const handle = this.#reopener.ready ?? (await this.#reopener.writable(group.bytes));
     try {
       await handle.write(group);
     } catch (thrown) {
-      throw await this.#life.writeFailed(thrown, { writeBytes: group.bytes, isLogged: false });
+      throw await this.#reopener.writeFailed(thrown, { writeBytes: group.bytes, isLogged: false });
     }
   }
 
@@ -135,6 +135,6 @@ export class SimStorage implements Storage {
 
   #readable(): SimHandle {
     if (this.#closing !== undefined) throw closedStore(this.#image.name);
-    return this.#life.readable();
+    return this.#reopener.readable();
   }
 }

@@ -1,4 +1,4 @@
-// The plain contract over real gRPC, with a client generated from it alone.
+// The original contract over real gRPC, with a client generated from it alone.
 import { fromJson, toBinary } from '@bufbuild/protobuf';
 import { FairSyncRequestSchema } from '@syncline/protocol/fair-state';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';

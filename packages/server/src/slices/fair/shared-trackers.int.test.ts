@@ -5,6 +5,7 @@ import { type GrpcRemoteOptions, grpcRemote } from '@syncline/fair/grpc';
 import {
   createSystemClock,
   createSystemRandom,
+  type Logger,
   silentLogger,
   silentMetrics,
 } from '@syncline/kernel';
@@ -24,10 +25,14 @@ const deps = {
   metrics: silentMetrics,
 };
 
-function track(port: number, remote: Partial<GrpcRemoteOptions> = {}): FairTracker {
+function track(
+  port: number,
+  remote: Partial<GrpcRemoteOptions> = {},
+  logger: Logger = silentLogger,
+): FairTracker {
   const address = `127.0.0.1:${port}`;
   const shared = grpcRemote({ address, tracker: 'api', ...remote });
-  return createFairTracker({ remote: shared, secret, flushIntervalMs: 5 }, deps);
+  return createFairTracker({ remote: shared, secret, flushIntervalMs: 5 }, { ...deps, logger });
 }
 
 const isConnected = (tracker: FairTracker) => () => tracker.status().connected;
@@ -100,10 +105,14 @@ test('with TLS and a token, clients that have both connect; others are refused a
   await using right = track(port, { tls, token: 'right-token' });
   await using wrong = track(port, { tls, token: 'wrong-token' });
   await using plain = track(port, { token: 'right-token' });
-  await using untrusted = track(port, {
-    tls: { ca: certificates.untrusted.cert },
-    token: 'right-token',
-  });
+  const warnings: unknown[] = [];
+  const logger: Logger = {
+    ...silentLogger,
+    warn: (_msg, fields) => warnings.push(fields),
+    child: () => logger,
+  };
+  const others = { ca: certificates.untrusted.cert };
+  await using untrusted = track(port, { tls: others, token: 'right-token' }, logger);
   await until(isConnected(right), 'the connection');
   fail(right, 20);
   await until(() => right.status().pendingCells === 0, 'the acknowledgement');
@@ -111,6 +120,15 @@ test('with TLS and a token, clients that have both connect; others are refused a
     expect(tracker.status().connected).toBe(false);
     expect(tracker.register('noisy').throttled).toBe(false);
   }
+  await until(() => warnings.length > 0, 'the warning');
+  expect(warnings).toEqual([
+    expect.objectContaining({
+      code: 'unauthenticated',
+      error: expect.stringMatching(
+        / at 127\.0\.0\.1:\d+: its certificate is not trusted .*Set tls\.ca/,
+      ),
+    }),
+  ]);
 });
 
 test('a client that does not read costs little, and catches up later', async () => {

@@ -158,7 +158,7 @@ function holdWrites() {
   return { open: () => open(), begunCount: () => begunCount };
 }
 
-test('J17 who has twice as many writes without an answer as it may loses its stream; those begun are answered', async () => {
+test('J17 a client with twice the allowed number of unanswered writes loses its stream; writes already begun are answered', async () => {
   const hold = holdWrites();
   const stream = new WriteStream();
   const message = 'x'.repeat(4_000);
@@ -186,7 +186,7 @@ test('J17 the smallest writes count more than their bytes, so that few of them a
   expect(stream.answers.size).toBe((2 * jobsLimits.writeStreamBytesMax.value) / 128);
 });
 
-test('J17 a client that does not read its answers loses its stream, and others go on', async () => {
+test('J17 a client that does not read its answers loses its stream, and others continue', async () => {
   const stream = new WriteStream();
   stream.send({ 1: writer.write(0, 'a') });
   await stream.untilAnswered(1);

@@ -97,7 +97,7 @@ describe('reads', () => {
     expect(await ask('getState', { jobId })).toMatchObject({ exists: false, state: { taskId: 0 } });
   });
 
-  test('GetProgress brings the job, its progress and who is lost', async () => {
+  test('GetProgress returns the job, its progress and the lost tasks', async () => {
     const { job, progress, lost } = await ask('getProgress', { jobId });
     expect(job).toMatchObject({ jobId, numTasks: 3 });
     expect(progress).toMatchObject({
@@ -227,7 +227,7 @@ describe('J20 bad input', () => {
     });
   });
 
-  test('bytes that are no request get an answer, and the service goes on', async () => {
+  test('bytes that are not a request get an answer, and the service continues', async () => {
     // A stream of writes takes any number of requests, and has tests of its own.
     const names = Object.keys(methods).filter((name) => name !== 'setStates') as Name[];
     const before = await behind.getJob(jobId);

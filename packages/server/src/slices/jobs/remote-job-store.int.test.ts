@@ -1,6 +1,6 @@
 // Calls and connections of the remote store: what is sent, what is left behind, and authentication.
 import { setMaxListeners } from 'node:events';
-import { createMemoryJobStore, type JobStore } from '@syncline/jobs';
+import { createJobManager, createMemoryJobStore, type JobStore } from '@syncline/jobs';
 import { createRemoteJobStore } from '@syncline/jobs/grpc';
 import { SynclineError } from '@syncline/kernel';
 import { type FaultProxy, makeCertificates, startFaultProxy } from '@syncline/testkit';
@@ -183,4 +183,38 @@ test('a server with TLS and a token accepts a client that has both', async () =>
   expect(await errorOf(plain.getJob(jobId))).toMatchObject({ code: 'unavailable' });
   const stream = wrong.subscribe(jobId, { scope: {} })[Symbol.asyncIterator]();
   expect(await errorOf(stream.next())).toMatchObject({ code: 'unauthenticated' });
+});
+
+test('a certificate that is not trusted fails calls, streams and managers at once', async () => {
+  await using certificates = await makeCertificates();
+  const { server: own, ca, untrusted } = certificates;
+  const tls = { cert: own.cert, key: own.key, ca: undefined };
+  await start(createMemoryJobStore(), { tls });
+  const { address } = remote;
+  await using foreign = createRemoteJobStore({ address, tls: { ca: untrusted.cert } });
+  await using renamed = createRemoteJobStore({
+    address,
+    tls: { ca: ca.cert, serverName: 'other' },
+  });
+  const expected = {
+    code: 'unauthenticated',
+    retryable: false,
+    details: { reason: 'certificate' },
+  };
+  const target = { jobId, taskIndex: 0, numTasks: 1 };
+  for (const [store, advice] of [
+    [foreign, 'Set tls.ca to the CA that signed it.'],
+    [renamed, 'set tls.serverName'],
+  ] as const) {
+    for (const attempt of [
+      () => store.getJob(jobId),
+      () => store.subscribe(jobId, { scope: {} })[Symbol.asyncIterator]().next(),
+      () => createJobManager({ ...target, store }),
+    ]) {
+      const error = await errorOf(attempt());
+      expect(error).toMatchObject(expected);
+      expect(error.message).toContain(`cannot reach the job service at ${address}`);
+      expect(error.message).toContain(advice);
+    }
+  }
 });

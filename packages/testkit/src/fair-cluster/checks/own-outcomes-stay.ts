@@ -4,7 +4,7 @@
 //
 // An instance that dropped outcomes, was asked for its view, or sees a new epoch starts over from the values of the
 // service. Three kinds of instances are exempt: those that raise their outcomes while disconnected, since that
-// estimate is taken back later; those on the plain contract, where it is unknown whether a value includes what is in
+// estimate is taken back later; those on the original contract, where it is unknown whether a value includes what is in
 // flight; and those whose wall clock was set, which may leave a structure behind (wall-steps.ts).
 import type { ChangeRule, SyncResponse } from '@syncline/fair';
 import { assert } from '@syncline/kernel';

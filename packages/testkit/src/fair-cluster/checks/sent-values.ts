@@ -2,7 +2,7 @@
 //
 // F3   Every probability is in [0, 1].
 // F11  No answer contains cells of a seed that is more than three windows old.
-// F15  Streams of one tracker never see cells of another, or of the default namespace.
+// F15  Streams of one tracker never see cells of another, or of the default tracker.
 import type { ChangeRule, Namespace, SyncResponse } from '@syncline/fair';
 import { assert, type Clock } from '@syncline/kernel';
 import { type CellModel, listCells, NEGLIGIBLE_PROBABILITY } from '../cell-model.js';

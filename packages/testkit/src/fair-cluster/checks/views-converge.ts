@@ -49,7 +49,7 @@ function compareFlow(
       tolerance: 2 * NEGLIGIBLE_PROBABILITY + (ratePerSecond * delayMs) / 1000,
     };
   });
-  // The plain contract only sends touched cells; for the others a client only knows its own outcomes.
+  // The original contract only sends touched cells; for the others a client only knows its own outcomes.
   const isKnown = (isTouched: boolean) => tracker !== '' || isTouched;
   return {
     differs(level: number, probability: number): string | undefined {

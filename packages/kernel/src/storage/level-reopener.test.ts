@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { SynclineError } from '../error.js';
 import { silentLogger } from '../logger.js';
-import { LevelLife, type LifeHandle } from './level-life.js';
+import { LevelReopener, type ReopenableHandle } from './level-reopener.js';
 import { fullStore } from './level-room.js';
 
 type State = 'open' | 'full' | 'full, unreadable' | 'failed' | 'failed, unreadable';
@@ -65,7 +65,7 @@ const NO_ROOM = new Error('IO error: /data/000003.log: No space left on device')
 const ROOM = { bytesFree: 1, bytesNeeded: 2 };
 
 /** A scripted disk, and a store on it. */
-function createLife() {
+function createReopener() {
   const disk = { hasRoom: true, opening: 'ok' as 'ok' | 'full' | 'corrupt' };
   const handles: FakeHandle[] = [];
   const newHandle = () => {
@@ -73,7 +73,7 @@ function createLife() {
     handles.push(handle);
     return handle;
   };
-  const life = new LevelLife<FakeHandle>(
+  const reopener = new LevelReopener<FakeHandle>(
     {
       logger: silentLogger,
       async openHandle() {
@@ -88,10 +88,10 @@ function createLife() {
     },
     newHandle(),
   );
-  return { disk, life, handles };
+  return { disk, reopener, handles };
 }
 
-class FakeHandle implements LifeHandle {
+class FakeHandle implements ReopenableHandle {
   readonly directory = '/data';
   closedError: SynclineError | undefined;
 
@@ -100,19 +100,19 @@ class FakeHandle implements LifeHandle {
   }
 }
 
-type World = ReturnType<typeof createLife>;
+type World = ReturnType<typeof createReopener>;
 
 const ENTER: Readonly<Record<State, (world: World) => Promise<void>>> = {
   async open() {},
-  async full({ life }) {
-    await life.writeFailed(NO_ROOM, { writeBytes: 10, isLogged: false });
+  async full({ reopener }) {
+    await reopener.writeFailed(NO_ROOM, { writeBytes: 10, isLogged: false });
   },
   async 'full, unreadable'(world) {
     await ENTER.full(world);
     await answerOf(() => HAPPEN['write, room but no luck'](world));
   },
-  async failed({ life }) {
-    await life.writeFailed(new Error('IO error: /data/000003.log: Input/output error'), {
+  async failed({ reopener }) {
+    await reopener.writeFailed(new Error('IO error: /data/000003.log: Input/output error'), {
       writeBytes: 10,
       isLogged: false,
     });
@@ -124,26 +124,26 @@ const ENTER: Readonly<Record<State, (world: World) => Promise<void>>> = {
 };
 
 const HAPPEN: Readonly<Record<Event, (world: World) => Promise<unknown>>> = {
-  read: async ({ life }) => life.readable(),
-  'wait to read': async ({ life, disk }) => {
+  read: async ({ reopener }) => reopener.readable(),
+  'wait to read': async ({ reopener, disk }) => {
     disk.opening = 'ok';
-    await life.whenReadable();
+    await reopener.whenReadable();
   },
-  'write, with room': ({ life, disk }) => {
+  'write, with room': ({ reopener, disk }) => {
     Object.assign(disk, { hasRoom: true, opening: 'ok' });
-    return life.writable(10);
+    return reopener.writable(10);
   },
-  'write, without room': ({ life, disk }) => {
+  'write, without room': ({ reopener, disk }) => {
     Object.assign(disk, { hasRoom: false, opening: 'full' });
-    return life.writable(10);
+    return reopener.writable(10);
   },
-  'write, room but no luck': ({ life, disk }) => {
+  'write, room but no luck': ({ reopener, disk }) => {
     Object.assign(disk, { hasRoom: true, opening: 'full' });
-    return life.writable(10);
+    return reopener.writable(10);
   },
-  'write, damaged on opening': ({ life, disk }) => {
+  'write, damaged on opening': ({ reopener, disk }) => {
     Object.assign(disk, { hasRoom: true, opening: 'corrupt' });
-    return life.writable(10);
+    return reopener.writable(10);
   },
 };
 
@@ -156,17 +156,17 @@ async function answerOf(run: () => Promise<unknown>): Promise<string> {
   }
 }
 
-async function stateOf({ life }: World): Promise<string> {
-  const health = life.health().kind;
-  const isReadable = (await answerOf(async () => life.readable())) === 'ok';
+async function stateOf({ reopener }: World): Promise<string> {
+  const health = reopener.health().kind;
+  const isReadable = (await answerOf(async () => reopener.readable())) === 'ok';
   return `${health === 'ok' ? 'open' : health}${isReadable ? '' : ', unreadable'}`;
 }
 
-describe('the life of a LevelDB store', () => {
+describe('the reopener of a LevelDB store', () => {
   for (const [state, events] of Object.entries(TABLE)) {
     for (const [event, [answer, next]] of Object.entries(events)) {
       it(`K16 K17 ${state}: ${event} gives ${answer}, then ${next}`, async () => {
-        const world = createLife();
+        const world = createReopener();
         await ENTER[state as State](world);
         expect(await stateOf(world)).toBe(state);
         expect(await answerOf(() => HAPPEN[event as Event](world))).toBe(answer);
@@ -176,61 +176,66 @@ describe('the life of a LevelDB store', () => {
   }
 
   it('reports a full disk as not applied, with the space that is needed', async () => {
-    const { life } = createLife();
-    const error = await life.writeFailed(NO_ROOM, { writeBytes: 10, isLogged: false });
+    const { reopener } = createReopener();
+    const error = await reopener.writeFailed(NO_ROOM, { writeBytes: 10, isLogged: false });
     expect(error).toMatchObject({ code: 'storage-full', outcome: 'not-applied', retryable: true });
     expect(error.details).toEqual({ directory: '/data', ...ROOM });
-    expect(life.health()).toEqual({ kind: 'full', reason: error.message });
+    expect(reopener.health()).toEqual({ kind: 'full', reason: error.message });
   });
 
   it('K17 treats a full disk as a failed one if the write is in the log: the next opening would apply it', async () => {
-    const { life } = createLife();
-    const error = await life.writeFailed(NO_ROOM, { writeBytes: 10, isLogged: true });
+    const { reopener } = createReopener();
+    const error = await reopener.writeFailed(NO_ROOM, { writeBytes: 10, isLogged: true });
     expect(error).toMatchObject({ code: 'storage-failed', outcome: 'unknown', retryable: false });
-    expect(life.health().kind).toBe('failed');
-    await expect(life.writable(1)).rejects.toMatchObject({ code: 'storage-failed' });
+    expect(reopener.health().kind).toBe('failed');
+    await expect(reopener.writable(1)).rejects.toMatchObject({ code: 'storage-failed' });
   });
 
   it('K17 reports the outcome of an I/O error as unknown, and later writes as not attempted', async () => {
-    const { life } = createLife();
-    const error = await life.writeFailed(new Error('IO error: /data/1.log: Input/output error'), {
-      writeBytes: 1,
-      isLogged: false,
-    });
+    const { reopener } = createReopener();
+    const error = await reopener.writeFailed(
+      new Error('IO error: /data/1.log: Input/output error'),
+      {
+        writeBytes: 1,
+        isLogged: false,
+      },
+    );
     expect(error).toMatchObject({ code: 'storage-failed', outcome: 'unknown', retryable: false });
-    await expect(life.writable(1)).rejects.toMatchObject({ outcome: 'not-applied' });
+    await expect(reopener.writable(1)).rejects.toMatchObject({ outcome: 'not-applied' });
   });
 
   it('K16 closes the old handle before the new one opens, with an error for its readers that says why', async () => {
-    const world = createLife();
+    const world = createReopener();
     await ENTER.full(world);
-    const handle = await world.life.writable(10);
+    const handle = await world.reopener.writable(10);
     expect(handle).toBe(world.handles[1]);
     expect(world.handles[0]?.closedError).toMatchObject({ code: 'unavailable', retryable: true });
   });
 
   it('makes readers and writers wait while it reopens', async () => {
-    const world = createLife();
+    const world = createReopener();
     await ENTER.full(world);
-    const first = world.life.writable(10);
-    while (world.life.health().kind !== 'reopening') await Promise.resolve();
-    expect(() => world.life.readable()).toThrow(expect.objectContaining({ code: 'unavailable' }));
-    const second = world.life.writable(10);
-    await world.life.whenReadable();
+    const first = world.reopener.writable(10);
+    while (world.reopener.health().kind !== 'reopening') await Promise.resolve();
+    expect(() => world.reopener.readable()).toThrow(
+      expect.objectContaining({ code: 'unavailable' }),
+    );
+    const second = world.reopener.writable(10);
+    await world.reopener.whenReadable();
     expect(await first).toBe(await second);
     expect(world.handles.length).toBe(2);
   });
 
   it('K17 fails permanently when the free space cannot be measured after a failed write', async () => {
-    const { life } = createLife();
-    const broken = new LevelLife(
+    const { reopener } = createReopener();
+    const broken = new LevelReopener(
       {
         logger: silentLogger,
         openHandle: async () => new FakeHandle(),
         measureRoom: () => Promise.reject(new Error('EIO: i/o error, statfs')),
         provideRoom: async () => {},
       },
-      life.readable(),
+      reopener.readable(),
     );
     expect(await broken.writeFailed(NO_ROOM, { writeBytes: 1, isLogged: false })).toMatchObject({
       code: 'storage-failed',

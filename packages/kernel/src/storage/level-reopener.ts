@@ -19,13 +19,13 @@ import { fullStore, type Room } from './level-room.js';
 import type { StorageHealth } from './storage.js';
 
 /** What it needs from a `LevelHandle`. */
-export interface LifeHandle {
+export interface ReopenableHandle {
   readonly directory: string;
   /** Later reads throw the result of `error`. */
   close(error?: () => SynclineError): Promise<void>;
 }
 
-export interface LevelLifeDeps<Handle extends LifeHandle> {
+export interface LevelReopenerDeps<Handle extends ReopenableHandle> {
   readonly logger: Logger;
   openHandle(): Promise<Handle>;
   /** See level-room.ts. */
@@ -51,12 +51,12 @@ interface Stopped<Handle> {
   readonly error: SynclineError;
 }
 
-export class LevelLife<Handle extends LifeHandle> {
-  readonly #deps: LevelLifeDeps<Handle>;
+export class LevelReopener<Handle extends ReopenableHandle> {
+  readonly #deps: LevelReopenerDeps<Handle>;
   readonly #directory: string;
   #state: LifeState<Handle>;
 
-  constructor(deps: LevelLifeDeps<Handle>, handle: Handle) {
+  constructor(deps: LevelReopenerDeps<Handle>, handle: Handle) {
     this.#deps = deps;
     this.#directory = handle.directory;
     this.#state = { kind: 'open', handle };

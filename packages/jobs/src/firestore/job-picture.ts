@@ -87,12 +87,11 @@ export class JobPicture extends JobMirror {
   }
 
   view(filter: changes.JobFilter): JobFeedView {
-    const all = Array.from(this.#latest.values(), ({ change }) => change);
+    const latest = Array.from(this.#latest.values(), ({ change }) => change);
+    const all = latest.filter((change) => changes.matchesFilter(filter, change)); // a stalled reader holds no others
     const { value: pageMax } = jobsLimits.listStatesMax;
     async function* pages(after: number) {
-      const wanted = all.filter(
-        (change) => change.revision > after && changes.matchesFilter(filter, change),
-      );
+      const wanted = all.filter((change) => change.revision > after);
       for (let at = 0; at < wanted.length; at += pageMax) yield wanted.slice(at, at + pageMax);
     }
     const { revision, compactedTo } = this.head;

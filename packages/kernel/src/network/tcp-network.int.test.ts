@@ -1,8 +1,11 @@
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { networkSuite } from '../conformance/network-suite.js';
 import { kernelLimits } from '../limits.js';
+import { randomBelow } from '../random.js';
+import { createSeededRandom } from '../seeded-random.js';
 import { createSystemClock } from '../system-clock.js';
 import type { Connection, Network } from './network.js';
 import { DirectSockets, SocketConnection } from './socket-connection.js';
@@ -77,6 +80,49 @@ describe('addresses', () => {
       details: { reason: 'not-local', address: elsewhere },
     });
   });
+});
+
+describe('the writes of an accepted connection', () => {
+  it.each([64, 30_000])(
+    'K65 arrive in order, whenever in a turn they are made: up to %d bytes each',
+    async (bytesMax) => {
+      const random = createSeededRandom(`writes of ${bytesMax}`);
+      const sent = createHash('sha256');
+      const network = createTcpNetwork();
+      const write = async (connection: Connection) => {
+        for (let count = 0; count < 1_000; count += 1) {
+          const chunk = random.bytes(1 + randomBelow(random, bytesMax));
+          sent.update(chunk);
+          const isRoomLeft = connection.write(chunk);
+          const phase = randomBelow(random, 8);
+          if (phase === 0) await Promise.resolve();
+          else if (phase === 1) await new Promise<void>((resolve) => process.nextTick(resolve));
+          else if (phase === 2) await new Promise((resolve) => setImmediate(resolve));
+          else if (phase === 3 && !isRoomLeft) await connection.drained();
+        }
+      };
+      const serve = async (connection: Connection) => {
+        await Promise.all([write(connection), write(connection), write(connection)]);
+        connection.end();
+      };
+      let serving: Promise<void> | undefined;
+      await using listener = await network.listen({ host: '127.0.0.1', port: 0 }, (connection) => {
+        serving = serve(connection);
+      });
+      await using client = await network.connect(listener.address);
+      client.end(); // the other direction goes on
+      const received = createHash('sha256');
+      let chunksCount = 0;
+      for await (const chunk of client.incoming) {
+        received.update(chunk);
+        chunksCount += 1;
+        if (chunksCount % 8 === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+      }
+      await serving;
+      expect(received.digest('hex')).toBe(sent.digest('hex'));
+      expect(await client.closed).toEqual({ kind: 'ended' });
+    },
+  );
 });
 
 describe('the end', () => {

@@ -83,24 +83,17 @@ export function checkSubscribeOptions(
 /** Sorted by bytes, without duplicates. */
 function checkExpectedTags(value: unknown): readonly string[] {
   check.refuseUnless(Array.isArray(value), 'expectedTags', { value, wanted: 'a list of tags' });
-  const { tagsPerJobMax: tagsMax } = limitValues;
   const tags = new Set<string>();
   for (const tag of value) {
     tags.add(values.checkTag(tag, 'expectedTags'));
-    if (tags.size > tagsMax)
-      throw values.limitExceeded('tagsPerJobMax', `more than ${tagsMax} expected tags`);
+    values.checkRoom('tagsPerJobMax', tags.size, 'expected tags');
   }
   return [...tags].sort(compareTags);
 }
 
 export function checkLabels(value: unknown): Labels {
-  const { labelsMax } = limitValues;
   const entries: readonly [string, unknown][] = Object.entries(check.checkObject(value, 'labels'));
-  if (entries.length > labelsMax)
-    throw values.limitExceeded(
-      'labelsMax',
-      `${entries.length} labels; at most ${labelsMax} are allowed`,
-    );
+  values.checkRoom('labelsMax', entries.length, 'labels');
   const labels = entries.map(([name, text]) => {
     check.refuseUnless(name !== '', 'labels', { value: name, wanted: 'a name' });
     return [

@@ -8,6 +8,19 @@ export function limitExceeded(limit: JobsLimitName, message: string): SynclineEr
   return new SynclineError('limit-exceeded', message, { details: { limit } });
 }
 
+/** `count` includes what is to be added. */
+export function checkRoom(limit: JobsLimitName, count: number, things: string, advice = ''): void {
+  const value = limitValues[limit];
+  if (count > value)
+    throw limitExceeded(limit, `too many ${things}: ${value} is the limit${advice}`);
+}
+
+/** `waiting` says what fills the queue, and what to do. */
+export function overloaded(limit: JobsLimitName, waiting: string): SynclineError {
+  const message = `${limitValues[limit]} ${waiting}`;
+  return new SynclineError('overloaded', message, { details: { limit } });
+}
+
 const UINT32_MAX = 4_294_967_295;
 
 export const checkStatus = integer('status', -2_147_483_648, 2_147_483_647);

@@ -6,6 +6,7 @@
 // J15  `numTasks` is set at creation and never changes: creating a job that exists returns the existing one.
 import { assert } from '@syncline/kernel';
 import type { CheckedWrite } from '../checks/checked-write.js';
+import { checkRoom } from '../checks/values.js';
 import type { JobInfo, JobPatch, JobSpec, LeaseRequest, Mutable, TaskLease } from '../job.js';
 import { defaultState, statusClass } from '../job.js';
 import { limitValues } from '../limits.js';
@@ -41,7 +42,7 @@ export function decideCreate(
     refusals.checkUnmarked(rows.job);
     return { kind: 'unchanged', info: jobInfoOf(rows.job, rows.head) };
   }
-  refusals.checkRoom('jobsMax', jobsCount + 1, 'jobs');
+  checkRoom('jobsMax', jobsCount + 1, 'jobs');
   const head = nextChange({ revision: 0, timestampMs: 0, statesCount: 0 }, nowMs);
   return applied(head, { ...spec, incarnation, createdAtMs: head.timestampMs });
 }
@@ -165,7 +166,7 @@ export function decideSetState(
   if (!cell) {
     refusals.checkTagsCount(job, rows.tags, write.tag);
     const states = `states of job "${job.jobId}"`;
-    refusals.checkRoom('statesPerJobMax', rows.head.statesCount + 1, states);
+    checkRoom('statesPerJobMax', rows.head.statesCount + 1, states);
   }
   return apply(rows, write, nowMs);
 }

@@ -25,7 +25,7 @@ import { type EngineDeps, withSystemDeps } from '../engine/store-adapter.js';
 import type { JobSummary } from '../job.js';
 import type { JobStore, StoreCapabilities, StoreSubscribeOptions } from '../job-store.js';
 import { ALL_CAPABILITIES } from '../job-store.js';
-import { jobsLimits } from '../limits.js';
+import { limitValues } from '../limits.js';
 import type { ReconnectOptions } from '../reconnect.js';
 import {
   FirestoreCalls,
@@ -178,7 +178,7 @@ class FirestoreJobStore extends LocalJobStore {
       const { docs } = await this.#calls.read(readingOf(jobId), () => states.get(), { timeoutMs });
       const picture = JobPicture.of(docs);
       const summary = picture && summaryOf(picture);
-      if (this.#summaries.size >= jobsLimits.jobsMax.value) this.#summaries.clear();
+      if (this.#summaries.size >= limitValues.jobsMax) this.#summaries.clear();
       if (summary) this.#summaries.set(jobId, summary);
       return summary;
     } catch (thrown) {
@@ -192,7 +192,7 @@ class FirestoreJobStore extends LocalJobStore {
   }
 
   #startWatch(jobId: string): JobWatch {
-    const { value: bytesMax } = jobsLimits.cacheBytesMax;
+    const { cacheBytesMax: bytesMax } = limitValues;
     const message = `the subscribed jobs take more than ${bytesMax} bytes. End subscriptions, or use another process.`;
     this.#makeRoom();
     if (this.#cacheBytes > bytesMax) throw limitExceeded('cacheBytesMax', message);
@@ -211,7 +211,7 @@ class FirestoreJobStore extends LocalJobStore {
   #makeRoom(): void {
     const idle = [...this.#watches.values()].filter(({ isInUse }) => !isInUse);
     for (const watch of idle.sort((a, b) => a.usedAtMs - b.usedAtMs)) {
-      if (this.#cacheBytes <= jobsLimits.cacheBytesMax.value) return;
+      if (this.#cacheBytes <= limitValues.cacheBytesMax) return;
       void watch.stop();
     }
   }

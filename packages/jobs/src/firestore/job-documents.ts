@@ -24,7 +24,7 @@ import {
 } from '../core/rows.js';
 import { jobChange, leaseChange, stateChange } from '../engine/changes.js';
 import { type LeaseState, statusClass } from '../job.js';
-import { jobsLimits } from '../limits.js';
+import { limitValues } from '../limits.js';
 import { parsePayload, type StoredState } from '../wire/messages.js';
 
 /** Enough to find the latest commit among several in the same millisecond. */
@@ -152,7 +152,7 @@ export const readWrites = reader({}, () => undefined);
 type Write = Readonly<{ eventId: string; digest: string }>;
 
 function writeFields({ eventId, digest }: Write, before: Written<unknown> | undefined) {
-  const recent = before?.recent.slice(0, jobsLimits.recentEventIdsMax.value - 1) ?? [];
+  const recent = before?.recent.slice(0, limitValues.recentEventIdsMax - 1) ?? [];
   const earlier = recent.map(({ eventId: eventID, version, revision, digest: content }) => {
     return { eventID, version, revision, digest: content };
   });

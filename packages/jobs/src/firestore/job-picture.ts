@@ -7,7 +7,7 @@ import * as changes from '../engine/changes.js';
 import type { JobFeedView } from '../engine/job-feed.js';
 import { JobMirror } from '../engine/job-mirror.js';
 import type { Scope } from '../job.js';
-import { jobsLimits } from '../limits.js';
+import { limitValues } from '../limits.js';
 import { commitOf, JOB_COPY, mustRenew, readChange, readJob, stateId } from './job-documents.js';
 
 /** Approximate overhead of a change, excluding its bytes. */
@@ -88,7 +88,7 @@ export class JobPicture extends JobMirror {
 
   view(filter: changes.JobFilter): JobFeedView {
     const all = Array.from(this.#latest.values(), ({ change }) => change);
-    const { value: pageMax } = jobsLimits.listStatesMax;
+    const { listStatesMax: pageMax } = limitValues;
     async function* pages(after: number) {
       const wanted = all.filter(
         (change) => change.revision > after && changes.matchesFilter(filter, change),

@@ -20,7 +20,7 @@ import * as values from '../checks/values.js';
 import { noSuchJob } from '../core/refusals.js';
 import type { JobInfo, Labels } from '../job.js';
 import type { JobStore } from '../job-store.js';
-import { jobsLimits } from '../limits.js';
+import { limitValues } from '../limits.js';
 import type { JobsMetrics } from '../metrics-list.js';
 import type {
   JobManager,
@@ -56,7 +56,7 @@ export async function createJobManager<
   using opening = new OpenCall(parts, call);
   const job = await openJob(opening, target, checked, parts.logger);
   const { incarnation } = job;
-  const holder = `${hostname()}:${process.pid}`.slice(0, jobsLimits.holderLengthMax.value);
+  const holder = `${hostname()}:${process.pid}`.slice(0, limitValues.holderLengthMax);
   const request = { jobId, incarnation, taskId, ttlMs: lease.ttlMs, holder };
   const { epoch } = await opening.send((sent) =>
     store.lease({ ...request, action: 'claim', epoch: 0 }, sent),
@@ -202,7 +202,7 @@ const READER_TARGET: check.Checks<JobReaderTarget> = {
 };
 const MANAGER_TARGET: check.Checks<JobManagerTarget> = {
   ...READER_TARGET,
-  taskIndex: check.integer('taskIndex', 0, jobsLimits.tasksPerJobMax.value - 1),
+  taskIndex: check.integer('taskIndex', 0, limitValues.tasksPerJobMax - 1),
   numTasks: values.checkNumTasks,
 };
 

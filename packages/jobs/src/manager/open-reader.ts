@@ -8,7 +8,7 @@ import { checkScope } from '../checks/input.js';
 import { hasCode } from '../core/refusals.js';
 import { defaultState, type JobInfo, type Progress, type Scope, type State } from '../job.js';
 import type { CallOptions, Cursor, JobEvent, JobStore, JobSubscription } from '../job-store.js';
-import { jobsLimits } from '../limits.js';
+import { limitValues } from '../limits.js';
 import type { JobsMetrics } from '../metrics-list.js';
 import { JobFold } from './job-fold.js';
 import type { SubscribeOptions } from './job-manager.js';
@@ -70,7 +70,7 @@ export class OpenReader implements AsyncDisposable {
     const { store, states } = this.deps;
     const { jobId } = this.info;
     const checked = this.#checkScope(scope);
-    const limit = jobsLimits.listStatesMax.value;
+    const limit = limitValues.listStatesMax;
     let incarnation: string | undefined;
     for (let afterRevision = 0; ; ) {
       this.check();

@@ -13,7 +13,7 @@ import type {
 } from '../engine/checked-job-store.js';
 import type { JobList, JobPatch, JobQuery, JobSpec, Scope } from '../job.js';
 import type { CreatedJob, Overflow } from '../job-store.js';
-import { jobsLimits } from '../limits.js';
+import { limitValues } from '../limits.js';
 import * as messages from './messages.js';
 
 export const SERVICE = 'syncline.jobs.v1.JobService';
@@ -234,7 +234,7 @@ export const jobCalls = {
 } as const;
 
 export function checkRequestBytes(name: string, { length }: Uint8Array): void {
-  const { value: bytesMax } = jobsLimits.requestBytesMax;
+  const { requestBytesMax: bytesMax } = limitValues;
   if (length <= bytesMax) return;
   const message = `the ${name} request has ${length} bytes; at most ${bytesMax} are allowed. Send less at once.`;
   throw limitExceeded('requestBytesMax', message);

@@ -3,7 +3,7 @@
 import * as check from '@syncline/kernel/checks';
 import type { JobPatch, JobQuery, JobSpec, Labels, LeaseRequest, Scope } from '../job.js';
 import { compareTags, STATUS_CLASSES } from '../job.js';
-import type { StoreSubscribeOptions } from '../job-store.js';
+import type { Cursor, StoreSubscribeOptions } from '../job-store.js';
 import { type JobsLimitName, limitValues } from '../limits.js';
 import * as values from './values.js';
 
@@ -51,32 +51,25 @@ export function checkScope(scope: Scope, numTasks?: number): Scope {
   });
 }
 
-export type CheckedSubscribeOptions = StoreSubscribeOptions &
-  Readonly<Required<Pick<StoreSubscribeOptions, 'include' | 'overflow'>>> &
-  Readonly<{ buffer: Readonly<{ maxEvents: number; maxBytes: number }> }>;
-
 const { bufferEventsMin, bufferEventsMax, bufferBytesMin, bufferBytesMax } = limitValues;
-const checkBuffer = check.members<CheckedSubscribeOptions['buffer']>({
+const checkBuffer = check.members({
   maxEvents: check.orDefault(check.integer('maxEvents', bufferEventsMin, bufferEventsMax), 256),
   maxBytes: check.orDefault(check.integer('maxBytes', bufferBytesMin, bufferBytesMax), 1 << 20),
 });
-const checkInclude = check.checkThat<CheckedSubscribeOptions['include']>(
+const checkInclude = check.checkThat<NonNullable<StoreSubscribeOptions['include']>>(
   (value) => Array.isArray(value) && value.every((kind) => kind === 'lease' || kind === 'job'),
   "a list of 'lease' and 'job'",
   'include',
 );
 
-export function checkSubscribeOptions(
-  options: StoreSubscribeOptions,
-  numTasks?: number,
-): CheckedSubscribeOptions {
-  return check.checkMembers<CheckedSubscribeOptions>(options, 'the subscription options', {
-    scope: (value) => checkScope(value as Scope, numTasks),
-    after: check.anyValue,
+export function checkSubscribeOptions(options: StoreSubscribeOptions, numTasks?: number) {
+  return check.checkMembers(options, 'the subscription options', {
+    scope: (value: unknown) => checkScope(value as Scope, numTasks),
+    after: check.anyValue as check.Check<Cursor | undefined>,
     include: check.orDefault(checkInclude, []),
     overflow: check.orDefault(check.oneOf('block', 'coalesce', 'fail'), 'block'),
     buffer: check.orDefault(checkBuffer, {}),
-    signal: check.anyValue,
+    signal: check.anyValue as check.Check<AbortSignal | undefined>,
   });
 }
 

@@ -25,18 +25,11 @@ type JobUnchanged = Readonly<{ kind: 'unchanged'; info: JobInfo }>;
 /** The job that a call refers to. Without an incarnation, whichever job has the id now. */
 export type MeantJob = Readonly<{ jobId: string; incarnation?: string | undefined }>;
 
-export type Birth = Readonly<{
-  /** Never used before. */
-  incarnation: string;
-  jobsCount: number;
-  nowMs: number;
-}>;
-
-/** `spec` has passed `checkJobSpec`. */
+/** `spec` has passed `checkJobSpec`. The incarnation was never used before. */
 export function decideCreate(
   rows: JobRows | undefined,
   spec: Required<JobSpec>,
-  { incarnation, jobsCount, nowMs }: Birth,
+  { incarnation, jobsCount, nowMs }: { incarnation: string; jobsCount: number; nowMs: number },
 ): JobUnchanged | JobApplied {
   if (rows) {
     refusals.checkUnmarked(rows.job);
@@ -130,12 +123,7 @@ function transition(rows: LeaseRows, row: Omit<TaskRow, 'revision'>, nowMs: numb
 // State writes. The order of the checks is part of the contract. The event id comes first: a retry of an applied write
 // must not fail because of changes made since, by that write or by others (J2).
 
-export type SetStateRows = JobRows &
-  Readonly<{
-    task: TaskRow | undefined;
-    cell: CellRow | undefined;
-    tags: WrittenTags;
-  }>;
+export type SetStateRows = LeaseRows & Readonly<{ cell: CellRow | undefined; tags: WrittenTags }>;
 
 export type SetStateDecision =
   | Readonly<{ kind: 'duplicate'; state: StoredState }>

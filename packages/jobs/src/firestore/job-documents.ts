@@ -14,14 +14,8 @@ import {
   type Transaction,
 } from '@google-cloud/firestore';
 import { SynclineError } from '@syncline/kernel';
-import {
-  type JobRow,
-  type JobRows,
-  jobInfoOf,
-  leaseOf,
-  type RecentWrite,
-  type TaskRow,
-} from '../core/rows.js';
+import type { LeaseRows } from '../core/decisions.js';
+import { type JobRow, jobInfoOf, leaseOf, type RecentWrite, type TaskRow } from '../core/rows.js';
 import { jobChange, leaseChange, stateChange } from '../engine/changes.js';
 import { type LeaseState, statusClass } from '../job.js';
 import { limitValues } from '../limits.js';
@@ -267,7 +261,7 @@ export type Key = Readonly<{
 export interface Found {
   /** Set even if the job is being deleted. */
   readonly stored: Written<JobRow> | undefined;
-  readonly rows: (JobRows & Readonly<{ task: TaskRow | undefined }>) | undefined;
+  readonly rows: LeaseRows | undefined;
   readonly task: Written<TaskRow> | undefined;
   readonly state: Written<StoredState> | undefined;
   readonly other: DocumentSnapshot | undefined;

@@ -289,12 +289,11 @@ export function progressOfJob(job: JobMirror, scope: Scope): StatesRead<JobProgr
     .map((task) => leaseOf(task, 0));
   /** The written ones among the lowest and worst, without duplicates. */
   const cells = new Map<string, CellRef>();
-  for (const { taskId, tag } of [summary, ...summary.tags].flatMap((row) => [
-    row.lowest,
-    row.worst,
-  ])) {
-    const revision = job.cells.revisionOf(taskId, tag);
-    if (revision > 0) cells.set(cellName(taskId, tag), { taskId, tag, revision });
+  for (const { lowest, worst } of [summary, ...summary.tags]) {
+    for (const { taskId, tag } of [lowest, worst]) {
+      const revision = job.cells.revisionOf(taskId, tag);
+      if (revision > 0) cells.set(cellName(taskId, tag), { taskId, tag, revision });
+    }
   }
   const read: StatesRead<JobProgress>['read'] = (bytesOf) => {
     const stateOf = (cell: Cell): StoredState => {

@@ -128,7 +128,7 @@ export class RemoteSubscription implements JobSubscription {
     const channel = pool.take();
     const frames: ClientReadableStream<Uint8Array> & AsyncIterable<Uint8Array> = channel.stream(
       jobCalls.subscribe,
-      this.#after === undefined ? request : { ...request, after: this.#after },
+      { ...request, after: this.#after },
     );
     let timedOut: SynclineError | undefined;
     const { remoteConnectTimeoutMs: timeoutMs } = limitValues;

@@ -5,8 +5,6 @@
 import { hostname } from 'node:os';
 import {
   type Clock,
-  createSystemClock,
-  createSystemRandom,
   createWarningLogger,
   type LogFields,
   type Logger,
@@ -18,6 +16,7 @@ import * as check from '@syncline/kernel/checks';
 import { checkLabels } from '../checks/input.js';
 import * as values from '../checks/values.js';
 import { noSuchJob } from '../core/refusals.js';
+import { withSystemDeps } from '../engine/store-adapter.js';
 import type { JobInfo, Labels } from '../job.js';
 import type { JobStore } from '../job-store.js';
 import { limitValues } from '../limits.js';
@@ -44,20 +43,16 @@ export async function createJobManager<
   options: JobManagerOptions<Tags, Names> = {},
   deps: Partial<JobManagerDeps> = {},
 ): Promise<JobManager<Tags, Names>> {
-  const {
-    store,
-    jobId,
-    taskIndex: taskId,
-  } = check.checkMembers(target, 'the target', MANAGER_TARGET);
+  const { store, jobId, taskIndex } = check.checkMembers(target, 'the target', MANAGER_TARGET);
   const checked: ManagerOptions = check.checkMembers(options, 'the options', MANAGER_OPTIONS);
   const { signal, lease } = checked;
-  const parts = readerDeps(store, checked, { ...deps, logFields: { jobId, taskId } });
-  const call = { what: `opening task ${taskId} of job "${jobId}"`, isWrite: true, signal };
+  const parts = readerDeps(store, checked, { ...deps, logFields: { jobId, taskId: taskIndex } });
+  const call = { what: `opening task ${taskIndex} of job "${jobId}"`, isWrite: true, signal };
   using opening = new OpenCall(parts, call);
   const job = await openJob(opening, target, checked, parts.logger);
   const { incarnation } = job;
   const holder = `${hostname()}:${process.pid}`.slice(0, limitValues.holderLengthMax);
-  const request = { jobId, incarnation, taskId, ttlMs: lease.ttlMs, holder };
+  const request = { jobId, incarnation, taskId: taskIndex, ttlMs: lease.ttlMs, holder };
   const { epoch } = await opening.send((sent) =>
     store.lease({ ...request, action: 'claim', epoch: 0 }, sent),
   );
@@ -90,7 +85,7 @@ function readerDeps(
   { tags, statuses, timeoutMs, retry, observer, log }: ReaderOptions,
   deps: Partial<JobManagerDeps> & { readonly logFields: LogFields },
 ): ReaderDeps {
-  const { clock = createSystemClock(), random = createSystemRandom() } = deps;
+  const { clock, random } = withSystemDeps(deps);
   const logger = log.child(deps.logFields);
   return {
     ...{ store, clock, random, timeoutMs, retry, logger, observer },

@@ -58,7 +58,6 @@ export class OpenReader implements AsyncDisposable {
   async getProgress(scope: Scope = {}, call: CallOptions = {}): Promise<Progress> {
     const { states } = this.deps;
     const progress = await this.#aggregate('getProgress', this.#checkScope(scope), call);
-    if (states.isPlain) return progress;
     const read = async <Row extends Pick<Progress, 'lowest' | 'worst'>>(row: Row) => {
       const [lowest, worst] = [await states.read(row.lowest), await states.read(row.worst)];
       return { ...row, lowest, worst };

@@ -34,7 +34,7 @@ type UpdateRequest = GlobalRequest &
 export type SubscribeRequest = Readonly<{
   jobId: string;
   scope: Scope;
-  after?: string;
+  after?: string | undefined;
   includeLeases: boolean;
   includeJob: boolean;
   overflow?: Overflow;

@@ -196,8 +196,7 @@ export class FirestoreWrites implements StoreWrites {
         tags = written;
         if (written.has(tag)) return;
         for (const added of [tag, ...waiting])
-          if (tagsCount(rows.job, written, added) <= limitValues.tagsPerJobMax)
-            written.add(added);
+          if (tagsCount(rows.job, written, added) <= limitValues.tagsPerJobMax) written.add(added);
         transaction.set(writtenTags, { tags: [...written] });
       },
     };

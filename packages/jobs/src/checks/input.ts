@@ -100,7 +100,6 @@ export function checkLabels(value: unknown): Labels {
 /** Replaces lone surrogates with U+FFFD, as encoding for the wire would. */
 function withinBytes(text: string, what: string, limit: JobsLimitName): string {
   const bytes = Buffer.from(text);
-  const bytesMax = limitValues[limit];
-  if (bytes.length <= bytesMax) return bytes.toString();
-  throw values.limitExceeded(limit, `${what} has more than ${bytesMax} bytes, which is the limit`);
+  values.checkBytes(limit, bytes.length, what);
+  return bytes.toString();
 }

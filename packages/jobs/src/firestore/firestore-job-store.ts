@@ -8,7 +8,7 @@ import client, { type DocumentSnapshot, Firestore, type Settings } from '@google
 import { SynclineError } from '@syncline/kernel';
 import { checkMembers, refuseUnless } from '@syncline/kernel/checks';
 import { type CheckedJobQuery, checkScope } from '../checks/input.js';
-import { checkJobId, checkTaskId, limitExceeded } from '../checks/values.js';
+import { checkBytes, checkJobId, checkTaskId } from '../checks/values.js';
 import { hasCode, noSuchJob } from '../core/refusals.js';
 import { jobInfoOf } from '../core/rows.js';
 import { encodeState } from '../engine/changes.js';
@@ -192,10 +192,9 @@ class FirestoreJobStore extends LocalJobStore {
   }
 
   #startWatch(jobId: string): JobWatch {
-    const { cacheBytesMax: bytesMax } = limitValues;
-    const message = `the subscribed jobs take more than ${bytesMax} bytes. End subscriptions, or use another process.`;
+    const advice = '. End subscriptions, or use another process.';
     this.#makeRoom();
-    if (this.#cacheBytes > bytesMax) throw limitExceeded('cacheBytesMax', message);
+    checkBytes('cacheBytesMax', this.#cacheBytes, 'what is kept of subscribed jobs', advice);
     const onChanged = (changed: JobWatch) => {
       if (changed.hasEnded && this.#watches.get(jobId) === changed) this.#watches.delete(jobId);
       else this.#makeRoom();

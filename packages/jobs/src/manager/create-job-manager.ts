@@ -4,11 +4,9 @@
 // J20  Nothing is created for a task that the job could not have, and nothing by a reader.
 import { hostname } from 'node:os';
 import {
-  type Clock,
   createWarningLogger,
   type LogFields,
   type Logger,
-  type Random,
   SynclineError,
   silentMetrics,
 } from '@syncline/kernel';
@@ -16,7 +14,7 @@ import * as check from '@syncline/kernel/checks';
 import { checkLabels } from '../checks/input.js';
 import * as values from '../checks/values.js';
 import { noSuchJob } from '../core/refusals.js';
-import { withSystemDeps } from '../engine/store-adapter.js';
+import { type EngineDeps, withSystemDeps } from '../engine/store-adapter.js';
 import type { JobInfo, Labels } from '../job.js';
 import type { JobStore } from '../job-store.js';
 import { limitValues } from '../limits.js';
@@ -183,10 +181,7 @@ export type JobManagerOptions<
   }>;
 
 /** Default to the system's; replaced in tests. */
-export interface JobManagerDeps {
-  readonly clock: Clock;
-  readonly random: Random;
-}
+export type JobManagerDeps = Pick<EngineDeps, 'clock' | 'random'>;
 
 const READER_TARGET: check.Checks<JobReaderTarget> = {
   store: check.checkThat(

@@ -79,9 +79,8 @@ export class OpenReader implements AsyncDisposable {
       incarnation ??= page.incarnation;
       if (page.incarnation !== incarnation) {
         const message = `job "${jobId}" was deleted and created again while its states were listed. List them again.`;
-        throw new SynclineError('conflict', message, {
-          details: { reason: 'incarnation', jobId },
-        });
+        const details = { reason: 'incarnation', jobId };
+        throw new SynclineError('conflict', message, { details });
       }
       for (const state of page.states) yield await states.read(state);
       if (!page.more) return;

@@ -63,17 +63,7 @@ export class PostgresPool {
   constructor(pool: pg.Pool | string, schema: string) {
     this.#ownsPool = typeof pool === 'string';
     this.#schema = schema;
-    this.#pool =
-      typeof pool !== 'string'
-        ? pool
-        : new pg.Pool({
-            connectionString: pool,
-            max: limitValues.postgresConnectionsMax,
-            connectionTimeoutMillis: limitValues.postgresCallTimeoutMs,
-            keepAlive: true,
-            allowExitOnIdle: true,
-            application_name: 'syncline jobs',
-          });
+    this.#pool = typeof pool === 'string' ? newPool(pool) : pool;
     this.#pool.on('error', ignore); // an idle connection was closed; the next call opens another
     this.#pool.on('acquire', contain);
   }
@@ -124,6 +114,17 @@ export class PostgresPool {
     this.#pool.off('error', ignore);
     this.#pool.off('acquire', contain);
   }
+}
+
+function newPool(connectionString: string): pg.Pool {
+  return new pg.Pool({
+    connectionString,
+    max: limitValues.postgresConnectionsMax,
+    connectionTimeoutMillis: limitValues.postgresCallTimeoutMs,
+    keepAlive: true,
+    allowExitOnIdle: true,
+    application_name: 'syncline jobs',
+  });
 }
 
 function ignore(): void {}

@@ -83,10 +83,8 @@ export class PostgresWatch {
         this.#session ??= await this.#listen(host);
         if (attempt > 0) await host.markLive();
         attempt = 0;
-        while (!signal.aborted) {
-          await this.#poll(this.#session, host);
-          await clock.sleep(limitValues.postgresPollMs, signal).catch(() => {});
-        }
+        await this.#poll(this.#session, host);
+        await clock.sleep(limitValues.postgresPollMs, signal).catch(() => {});
       } catch (thrown) {
         if (signal.aborted) break;
         if (attempt === 0) lostAtMs = clock.nowMs();

@@ -81,9 +81,9 @@ export class JobEngine extends LocalJobStore implements AdapterHost {
     });
     const parts = { ...shared, commits: this.#commits };
     this.#leases = createLeases(parts);
-    this.#compaction = createCompaction(parts, this.#limits.compactionKeysMax);
     const begin = (signal: AbortSignal | undefined) => this.begin(signal);
     this.reads = new JobReads({ ...parts, begin }, this.#limits.openSnapshotsMax);
+    this.#compaction = createCompaction(parts, this.reads, this.#limits.compactionKeysMax);
     this.writes = jobWrites(parts, this.#leases);
   }
 

@@ -109,18 +109,16 @@ async function openJob(
   if (job === undefined) {
     throw check.invalidArgument('taskIndex', taskIndex, `an integer from 0 to ${numTasks - 1}`);
   }
+  const numbers = { numTasks: job.numTasks, given: numTasks };
   if (job.numTasks !== numTasks && onNumTasksMismatch === 'fail') {
     const message = `job "${jobId}" has ${job.numTasks} tasks, not ${numTasks}. Start this process with ${job.numTasks}, or use another job id.`;
-    const details = { reason: 'num-tasks', numTasks: job.numTasks, given: numTasks };
-    throw new SynclineError('conflict', message, { details });
+    throw new SynclineError('conflict', message, { details: { reason: 'num-tasks', ...numbers } });
   }
   const wanted = `a task that exists: job "${jobId}" has ${job.numTasks} tasks, counted from 0`;
   check.refuseUnless(taskIndex < job.numTasks, 'taskIndex', { value: taskIndex, wanted });
   // Requested settings that have no effect because the job already existed are logged.
-  if (job.numTasks !== numTasks) {
-    const fields = { numTasks: job.numTasks, given: numTasks };
-    logger.warn('🟡 the job has a different number of tasks; using that of the job', fields);
-  }
+  if (job.numTasks !== numTasks)
+    logger.warn('🟡 the job has a different number of tasks; using that of the job', numbers);
   const { expectedTags } = job;
   const isSame =
     expectedTags.length === declared.length && expectedTags.every((tag) => declared.includes(tag));

@@ -8,12 +8,7 @@ import { encode } from '@syncline/kernel/wire';
 import { checkIncarnationOf, hasCode } from '../core/refusals.js';
 import { cellName } from '../engine/cell-counts.js';
 import type { JobFilter } from '../engine/changes.js';
-import {
-  type EngineJobStore,
-  type EngineOptions,
-  JobEngine,
-  openJobStore,
-} from '../engine/job-engine.js';
+import { EngineJobStore, type EngineOptions, openJobStore } from '../engine/job-engine.js';
 import * as port from '../engine/store-adapter.js';
 import { ALL_CAPABILITIES, type JobStore, type StoreCapabilities } from '../job-store.js';
 import { limitValues } from '../limits.js';
@@ -271,15 +266,12 @@ export function createMemoryJobStore(deps: Partial<MemoryJobStoreDeps> = {}): Jo
   const { compactionKeysMax, memoryStoreRevisionsMax: revisionsMax } = limitValues;
   const withStorage = { ...all, storage: createMemoryStorage(all) };
   const capabilities = { ...ALL_CAPABILITIES, durability: 'none' } as const;
-  const engine = new JobEngine(
-    new EmbeddedAdapter(withStorage, compactionKeysMax, capabilities),
-    all,
-    {
-      retentionRevisionsMax: revisionsMax,
-      memoryRevisionsMax: revisionsMax,
-      retentionMs: Infinity,
-    },
-  );
+  const adapter = new EmbeddedAdapter(withStorage, compactionKeysMax, capabilities);
+  const engine = new EngineJobStore(adapter, all, {
+    retentionRevisionsMax: revisionsMax,
+    memoryRevisionsMax: revisionsMax,
+    retentionMs: Infinity,
+  });
   engine.start();
   return engine;
 }

@@ -148,7 +148,7 @@ export function closedError(): SynclineError {
 }
 
 export function errorOfStatus(
-  status: GrpcCallStatus | null,
+  status: GrpcCallStatus | null | undefined,
   { address }: GrpcTarget,
 ): SynclineError {
   if (status) return errorOfCallStatus(status, { service: 'the job service', address });

@@ -162,7 +162,8 @@ class WriteCall {
   #isBlocked = false;
   /** The server has accepted the call: it sends headers at once, but none if it refuses the call. */
   #isBegun = false;
-  #status: StatusObject | undefined;
+  /** Undefined as long as it has not failed. */
+  #failure: StatusObject | undefined;
   /** Once `over`, it accepts no more writes. */
   state: 'open' | 'over' | 'ended' = 'open';
 
@@ -181,7 +182,7 @@ class WriteCall {
     });
     this.#call.on('error', () => undefined); // also reported by the status
     this.#call.on('status', (status: StatusObject) => {
-      this.#status = status;
+      if (status.code !== OK) this.#failure = status;
     });
     this.#call.on('end', () => this.#end());
   }
@@ -237,9 +238,8 @@ class WriteCall {
   }
 
   #end(): void {
-    const status = this.#status?.code === OK ? null : (this.#status ?? null);
-    const error = errorOfStatus(status, this.#target);
-    const isRefused = !this.#isBegun && status !== null && isCallRefused(status);
+    const error = errorOfStatus(this.#failure, this.#target);
+    const isRefused = !this.#isBegun && this.#failure && isCallRefused(this.#failure);
     this.#leave('ended', isRefused ? error : error.withOutcome('unknown'));
     this.#onChange(this);
   }

@@ -150,9 +150,7 @@ export class OpenReader implements AsyncDisposable {
       if (!event.resumed) metrics.observe('syncline_jobs_replay_duration_seconds', seconds);
       pulledAtMs = undefined;
     };
-    async function* handOut(
-      from: AsyncIterable<readonly JobEvent[]>,
-    ): AsyncGenerator<readonly JobEvent[]> {
+    async function* handOut(from: AsyncIterable<readonly JobEvent[]>) {
       pulledAtMs = clock.monotonicMs();
       try {
         for await (const stored of from) {

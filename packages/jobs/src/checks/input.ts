@@ -45,10 +45,8 @@ export const checkLeaseRequest = (request: LeaseRequest) =>
 /** Given `numTasks`, also checks that the job has the task. */
 export function checkScope(scope: Scope, numTasks?: number): Scope {
   const taskId = check.optional((value) => values.checkTaskId(value, numTasks));
-  return check.checkMembers<Scope>(scope, 'the scope', {
-    taskId,
-    tag: check.optional(values.checkTag),
-  });
+  const tag = check.optional(values.checkTag);
+  return check.checkMembers<Scope>(scope, 'the scope', { taskId, tag });
 }
 
 const { bufferEventsMin, bufferEventsMax, bufferBytesMin, bufferBytesMax } = limitValues;
@@ -62,15 +60,17 @@ const checkInclude = check.checkThat<NonNullable<StoreSubscribeOptions['include'
   'include',
 );
 
+const SUBSCRIPTION = {
+  after: check.anyValue as check.Check<Cursor | undefined>,
+  include: check.orDefault(checkInclude, []),
+  overflow: check.orDefault(check.oneOf('block', 'coalesce', 'fail'), 'block'),
+  buffer: check.orDefault(checkBuffer, {}),
+  signal: check.anyValue as check.Check<AbortSignal | undefined>,
+};
+
 export function checkSubscribeOptions(options: StoreSubscribeOptions, numTasks?: number) {
-  return check.checkMembers(options, 'the subscription options', {
-    scope: (value: unknown) => checkScope(value as Scope, numTasks),
-    after: check.anyValue as check.Check<Cursor | undefined>,
-    include: check.orDefault(checkInclude, []),
-    overflow: check.orDefault(check.oneOf('block', 'coalesce', 'fail'), 'block'),
-    buffer: check.orDefault(checkBuffer, {}),
-    signal: check.anyValue as check.Check<AbortSignal | undefined>,
-  });
+  const scope = (value: unknown) => checkScope(value as Scope, numTasks);
+  return check.checkMembers(options, 'the subscription options', { scope, ...SUBSCRIPTION });
 }
 
 /** Sorted by bytes, without duplicates. */

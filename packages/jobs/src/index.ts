@@ -5,8 +5,10 @@ export {
   type RetentionPolicy,
 } from './collect-jobs.js';
 export {
+  createMemoryJobStore,
   type EmbeddedJobStoreDeps,
   type EmbeddedJobStoreOptions,
+  type MemoryJobStoreDeps,
   openEmbeddedJobStore,
 } from './embedded/embedded-adapter.js';
 export { type AggregateInput, aggregateStates } from './engine/job-cells.js';
@@ -82,5 +84,4 @@ export type {
   TagScope,
   TagWrite,
 } from './manager/job-manager.js';
-export { createMemoryJobStore, type MemoryJobStoreDeps } from './memory/memory-job-store.js';
 export { type JobsMetricName, type JobsMetrics, jobsMetrics } from './metrics-list.js';

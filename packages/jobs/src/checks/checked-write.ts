@@ -136,8 +136,6 @@ function checkJson(payload: object): void {
 }
 
 function refuseTooLarge(bytes: number): void {
-  const { payloadBytesMax: bytesMax } = limitValues;
-  if (bytes <= bytesMax) return;
-  const message = `the payload has ${bytes} bytes or more as JSON; at most ${bytesMax} are allowed. Store it elsewhere and keep a reference here.`;
-  throw values.limitExceeded('payloadBytesMax', message);
+  const advice = '. Store it elsewhere and keep a reference here.';
+  values.checkBytes('payloadBytesMax', bytes, 'the payload as JSON', advice);
 }

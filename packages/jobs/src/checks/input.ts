@@ -3,7 +3,7 @@
 import * as check from '@syncline/kernel/checks';
 import type { JobPatch, JobQuery, JobSpec, Labels, LeaseRequest, Scope } from '../job.js';
 import { compareTags, STATUS_CLASSES } from '../job.js';
-import type { StoreSubscribeOptions } from '../job-store.js';
+import type { Cursor, StoreSubscribeOptions } from '../job-store.js';
 import { type JobsLimitName, limitValues } from '../limits.js';
 import * as values from './values.js';
 
@@ -45,62 +45,48 @@ export const checkLeaseRequest = (request: LeaseRequest) =>
 /** Given `numTasks`, also checks that the job has the task. */
 export function checkScope(scope: Scope, numTasks?: number): Scope {
   const taskId = check.optional((value) => values.checkTaskId(value, numTasks));
-  return check.checkMembers<Scope>(scope, 'the scope', {
-    taskId,
-    tag: check.optional(values.checkTag),
-  });
+  const tag = check.optional(values.checkTag);
+  return check.checkMembers<Scope>(scope, 'the scope', { taskId, tag });
 }
 
-export type CheckedSubscribeOptions = StoreSubscribeOptions &
-  Readonly<Required<Pick<StoreSubscribeOptions, 'include' | 'overflow'>>> &
-  Readonly<{ buffer: Readonly<{ maxEvents: number; maxBytes: number }> }>;
-
 const { bufferEventsMin, bufferEventsMax, bufferBytesMin, bufferBytesMax } = limitValues;
-const checkBuffer = check.members<CheckedSubscribeOptions['buffer']>({
+const checkBuffer = check.members({
   maxEvents: check.orDefault(check.integer('maxEvents', bufferEventsMin, bufferEventsMax), 256),
   maxBytes: check.orDefault(check.integer('maxBytes', bufferBytesMin, bufferBytesMax), 1 << 20),
 });
-const checkInclude = check.checkThat<CheckedSubscribeOptions['include']>(
+const checkInclude = check.checkThat<NonNullable<StoreSubscribeOptions['include']>>(
   (value) => Array.isArray(value) && value.every((kind) => kind === 'lease' || kind === 'job'),
   "a list of 'lease' and 'job'",
   'include',
 );
 
-export function checkSubscribeOptions(
-  options: StoreSubscribeOptions,
-  numTasks?: number,
-): CheckedSubscribeOptions {
-  return check.checkMembers<CheckedSubscribeOptions>(options, 'the subscription options', {
-    scope: (value) => checkScope(value as Scope, numTasks),
-    after: check.anyValue,
-    include: check.orDefault(checkInclude, []),
-    overflow: check.orDefault(check.oneOf('block', 'coalesce', 'fail'), 'block'),
-    buffer: check.orDefault(checkBuffer, {}),
-    signal: check.anyValue,
-  });
+const SUBSCRIPTION = {
+  after: check.anyValue as check.Check<Cursor | undefined>,
+  include: check.orDefault(checkInclude, []),
+  overflow: check.orDefault(check.oneOf('block', 'coalesce', 'fail'), 'block'),
+  buffer: check.orDefault(checkBuffer, {}),
+  signal: check.anyValue as check.Check<AbortSignal | undefined>,
+};
+
+export function checkSubscribeOptions(options: StoreSubscribeOptions, numTasks?: number) {
+  const scope = (value: unknown) => checkScope(value as Scope, numTasks);
+  return check.checkMembers(options, 'the subscription options', { scope, ...SUBSCRIPTION });
 }
 
 /** Sorted by bytes, without duplicates. */
 function checkExpectedTags(value: unknown): readonly string[] {
   check.refuseUnless(Array.isArray(value), 'expectedTags', { value, wanted: 'a list of tags' });
-  const { tagsPerJobMax: tagsMax } = limitValues;
   const tags = new Set<string>();
   for (const tag of value) {
     tags.add(values.checkTag(tag, 'expectedTags'));
-    if (tags.size > tagsMax)
-      throw values.limitExceeded('tagsPerJobMax', `more than ${tagsMax} expected tags`);
+    values.checkRoom('tagsPerJobMax', tags.size, 'expected tags');
   }
   return [...tags].sort(compareTags);
 }
 
 export function checkLabels(value: unknown): Labels {
-  const { labelsMax } = limitValues;
   const entries: readonly [string, unknown][] = Object.entries(check.checkObject(value, 'labels'));
-  if (entries.length > labelsMax)
-    throw values.limitExceeded(
-      'labelsMax',
-      `${entries.length} labels; at most ${labelsMax} are allowed`,
-    );
+  values.checkRoom('labelsMax', entries.length, 'labels');
   const labels = entries.map(([name, text]) => {
     check.refuseUnless(name !== '', 'labels', { value: name, wanted: 'a name' });
     return [
@@ -114,7 +100,6 @@ export function checkLabels(value: unknown): Labels {
 /** Replaces lone surrogates with U+FFFD, as encoding for the wire would. */
 function withinBytes(text: string, what: string, limit: JobsLimitName): string {
   const bytes = Buffer.from(text);
-  const bytesMax = limitValues[limit];
-  if (bytes.length <= bytesMax) return bytes.toString();
-  throw values.limitExceeded(limit, `${what} has more than ${bytesMax} bytes, which is the limit`);
+  values.checkBytes(limit, bytes.length, what);
+  return bytes.toString();
 }

@@ -4,8 +4,28 @@ import type { Check } from '@syncline/kernel/checks';
 import { checkInteger, checkText, checkThat, integer, isText } from '@syncline/kernel/checks';
 import { type JobsLimitName, limitValues } from '../limits.js';
 
-export function limitExceeded(limit: JobsLimitName, message: string): SynclineError {
+/** `count` includes what is to be added. */
+export function checkRoom(limit: JobsLimitName, count: number, things: string, advice = ''): void {
+  const max = limitValues[limit];
+  if (count > max) throw limitExceeded(limit, `too many ${things}: ${max} is the limit${advice}`);
+}
+
+/** `bytes` may be a lower bound. */
+export function checkBytes(limit: JobsLimitName, bytes: number, what: string, advice = ''): void {
+  const max = limitValues[limit];
+  if (bytes <= max) return;
+  const message = `${what} has ${bytes} bytes or more; at most ${max} are allowed${advice}`;
+  throw limitExceeded(limit, message);
+}
+
+function limitExceeded(limit: JobsLimitName, message: string): SynclineError {
   return new SynclineError('limit-exceeded', message, { details: { limit } });
+}
+
+/** `waiting` says what fills the queue, and what to do. */
+export function overloaded(limit: JobsLimitName, waiting: string): SynclineError {
+  const message = `${limitValues[limit]} ${waiting}`;
+  return new SynclineError('overloaded', message, { details: { limit } });
 }
 
 const UINT32_MAX = 4_294_967_295;
@@ -78,12 +98,8 @@ function plainText(name: string, bytesMin: number, bytesMax: number): Check<stri
 /** Returns the message as it will be stored: lone surrogates become U+FFFD, as they would on the wire. */
 export function checkMessage(value: unknown): string {
   const text = checkText(value, 'message');
-  const { messageBytesMax: bytesMax } = limitValues;
-  const bytes = text.length > bytesMax ? text.length : Buffer.byteLength(text);
-  if (bytes > bytesMax) {
-    const message = `the message has ${bytes} bytes or more; at most ${bytesMax} are allowed. Put details into the payload.`;
-    throw limitExceeded('messageBytesMax', message);
-  }
+  const advice = '. Put details into the payload.';
+  checkBytes('messageBytesMax', Buffer.byteLength(text), 'the message', advice);
   return LONE_SURROGATE.test(text) ? Buffer.from(text).toString() : text;
 }
 

@@ -1,7 +1,7 @@
 // The suite reports which of its cases do not apply to a store, and why.
 import { createSystemClock } from '@syncline/kernel';
 import { expect, test } from 'vitest';
-import { createMemoryJobStore } from '../memory/memory-job-store.js';
+import { createMemoryJobStore } from '../embedded/embedded-adapter.js';
 import type { JobStoreSubject, JobStoreSuiteOptions } from './job-store-subject.js';
 import { jobStoreSuite } from './job-store-suite.js';
 

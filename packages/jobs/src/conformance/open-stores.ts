@@ -1,7 +1,8 @@
 // Memory stores for the tests of one file, closed after each test: an open store keeps watching its leases, and a
 // manager keeps renewing them, while the next files run in the same process.
+
+import { createMemoryJobStore, type MemoryJobStoreDeps } from '../embedded/embedded-adapter.js';
 import type { JobStore } from '../job-store.js';
-import { createMemoryJobStore, type MemoryJobStoreDeps } from '../memory/memory-job-store.js';
 
 export class OpenStores {
   #opened: AsyncDisposable[] = [];

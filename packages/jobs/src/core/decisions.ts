@@ -6,6 +6,7 @@
 // J15  `numTasks` is set at creation and never changes: creating a job that exists returns the existing one.
 import { assert } from '@syncline/kernel';
 import type { CheckedWrite } from '../checks/checked-write.js';
+import { checkRoom } from '../checks/values.js';
 import type { JobInfo, JobPatch, JobSpec, LeaseRequest, Mutable, TaskLease } from '../job.js';
 import { defaultState, statusClass } from '../job.js';
 import { limitValues } from '../limits.js';
@@ -24,24 +25,17 @@ type JobUnchanged = Readonly<{ kind: 'unchanged'; info: JobInfo }>;
 /** The job that a call refers to. Without an incarnation, whichever job has the id now. */
 export type MeantJob = Readonly<{ jobId: string; incarnation?: string | undefined }>;
 
-export type Birth = Readonly<{
-  /** Never used before. */
-  incarnation: string;
-  jobsCount: number;
-  nowMs: number;
-}>;
-
-/** `spec` has passed `checkJobSpec`. */
+/** `spec` has passed `checkJobSpec`. The incarnation was never used before. */
 export function decideCreate(
   rows: JobRows | undefined,
   spec: Required<JobSpec>,
-  { incarnation, jobsCount, nowMs }: Birth,
+  { incarnation, jobsCount, nowMs }: { incarnation: string; jobsCount: number; nowMs: number },
 ): JobUnchanged | JobApplied {
   if (rows) {
     refusals.checkUnmarked(rows.job);
     return { kind: 'unchanged', info: jobInfoOf(rows.job, rows.head) };
   }
-  refusals.checkRoom('jobsMax', jobsCount + 1, 'jobs');
+  checkRoom('jobsMax', jobsCount + 1, 'jobs');
   const head = nextChange({ revision: 0, timestampMs: 0, statesCount: 0 }, nowMs);
   return applied(head, { ...spec, incarnation, createdAtMs: head.timestampMs });
 }
@@ -129,12 +123,7 @@ function transition(rows: LeaseRows, row: Omit<TaskRow, 'revision'>, nowMs: numb
 // State writes. The order of the checks is part of the contract. The event id comes first: a retry of an applied write
 // must not fail because of changes made since, by that write or by others (J2).
 
-export type SetStateRows = JobRows &
-  Readonly<{
-    task: TaskRow | undefined;
-    cell: CellRow | undefined;
-    tags: WrittenTags;
-  }>;
+export type SetStateRows = LeaseRows & Readonly<{ cell: CellRow | undefined; tags: WrittenTags }>;
 
 export type SetStateDecision =
   | Readonly<{ kind: 'duplicate'; state: StoredState }>
@@ -165,7 +154,7 @@ export function decideSetState(
   if (!cell) {
     refusals.checkTagsCount(job, rows.tags, write.tag);
     const states = `states of job "${job.jobId}"`;
-    refusals.checkRoom('statesPerJobMax', rows.head.statesCount + 1, states);
+    checkRoom('statesPerJobMax', rows.head.statesCount + 1, states);
   }
   return apply(rows, write, nowMs);
 }

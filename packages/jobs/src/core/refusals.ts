@@ -1,9 +1,8 @@
 // Reasons to refuse a well-formed change: missing job, marked as deleted, fenced, event id reused, limit reached.
 import { SynclineError } from '@syncline/kernel';
 import { invalidArgument } from '@syncline/kernel/checks';
-import { limitExceeded } from '../checks/values.js';
+import { checkRoom } from '../checks/values.js';
 import type { LeaseRequest } from '../job.js';
-import { type JobsLimitName, limitValues } from '../limits.js';
 import type { JobRow, TaskRow, WrittenTags } from './rows.js';
 
 export function hasCode(thrown: unknown, code: SynclineError['code']): thrown is SynclineError {
@@ -84,10 +83,4 @@ export function tagsCount({ expectedTags }: JobRow, written: WrittenTags, tag?: 
 
 export function checkTagsCount(job: JobRow, written: WrittenTags, tag?: string): void {
   checkRoom('tagsPerJobMax', tagsCount(job, written, tag), `tags of job "${job.jobId}"`);
-}
-
-export function checkRoom(limit: JobsLimitName, count: number, things: string): void {
-  const value = limitValues[limit];
-  if (count <= value) return;
-  throw limitExceeded(limit, `too many ${things}: ${value} is the limit`);
 }

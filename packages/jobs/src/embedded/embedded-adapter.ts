@@ -3,14 +3,14 @@
 // The log is the only copy of a state; a cell's row holds the revision of its latest record. See rows.ts for the
 // layout. Tag numbers must not be reused, so the first write of a tag is synced. So is the mark that there are buffered
 // writes, before the first of them is acknowledged.
-import { type Storage, StorageBatch, SynclineError } from '@syncline/kernel';
+import { createMemoryStorage, type Storage, StorageBatch, SynclineError } from '@syncline/kernel';
 import { encode } from '@syncline/kernel/wire';
 import { checkIncarnationOf, hasCode } from '../core/refusals.js';
 import { cellName } from '../engine/cell-counts.js';
 import type { JobFilter } from '../engine/changes.js';
-import { type EngineJobStore, type EngineOptions, openJobStore } from '../engine/job-engine.js';
-import type * as port from '../engine/store-adapter.js';
-import { ALL_CAPABILITIES, type StoreCapabilities } from '../job-store.js';
+import { EngineJobStore, type EngineOptions, openJobStore } from '../engine/job-engine.js';
+import * as port from '../engine/store-adapter.js';
+import { ALL_CAPABILITIES, type JobStore, type StoreCapabilities } from '../job-store.js';
 import { limitValues } from '../limits.js';
 import { embeddedView } from './embedded-view.js';
 import * as load from './load-rows.js';
@@ -256,6 +256,24 @@ export async function openEmbeddedJobStore(
 ): Promise<EngineJobStore> {
   const keysMax = options.compactionKeysMax ?? limitValues.compactionKeysMax;
   return openJobStore(new EmbeddedAdapter(deps, keysMax), deps, options);
+}
+
+export type MemoryJobStoreDeps = port.EngineDeps;
+
+/** For tests, for `--memory`, and for programs that need no persistence: the embedded store on a storage in memory. */
+export function createMemoryJobStore(deps: Partial<MemoryJobStoreDeps> = {}): JobStore {
+  const all = port.withSystemDeps(deps);
+  const { compactionKeysMax, memoryStoreRevisionsMax: revisionsMax } = limitValues;
+  const withStorage = { ...all, storage: createMemoryStorage(all) };
+  const capabilities = { ...ALL_CAPABILITIES, durability: 'none' } as const;
+  const adapter = new EmbeddedAdapter(withStorage, compactionKeysMax, capabilities);
+  const engine = new EngineJobStore(adapter, all, {
+    retentionRevisionsMax: revisionsMax,
+    memoryRevisionsMax: revisionsMax,
+    retentionMs: Infinity,
+  });
+  engine.start();
+  return engine;
 }
 
 // Removes the rows of deleted jobs, a few keys at a time so that the size of a commit does not depend on the job.

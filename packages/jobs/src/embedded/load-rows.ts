@@ -11,15 +11,16 @@ import * as rows from './rows.js';
 
 type Decode<T> = (key: Uint8Array, value: Uint8Array) => T;
 
+/** A damaged row that is not visited here is reported when its job or task is read. */
 export async function readRows(
   reads: StorageReads,
   range: rows.KeyRange,
-  visitor: Readonly<{ row: Decode<void>; damaged(key: Uint8Array, error: SynclineError): void }>,
+  visitor: Readonly<{ row: Decode<void>; damaged?(key: Uint8Array, error: SynclineError): void }>,
 ): Promise<void> {
   for await (const batch of readBatches(reads, range)) {
     for (const row of batch) {
       const result = decodeOrError(row, visitor.row);
-      if (result instanceof SynclineError) visitor.damaged(row.key, result);
+      if (result instanceof SynclineError) visitor.damaged?.(row.key, result);
     }
   }
 }
@@ -127,7 +128,6 @@ export async function readStart(storage: Storage) {
       const head = rows.decodeRow(rows.headRow, key, value);
       if (jobs.has(rows.jobNoOfKey(key))) logRecords += head.logRecords;
     },
-    damaged: () => {}, // reported when the job is read
   });
   const heldLeases = await readHeldLeases(storage, jobs);
   return { row, hasBufferedMark, jobsCount: jobs.size, logRecords, heldLeases, deletedJobNos };
@@ -158,7 +158,6 @@ async function readHeldLeases(storage: Storage, jobs: KnownJobs) {
       if (!job || state !== 'held' || ttlMs === 0) return;
       leases.push({ jobId: job.jobId, incarnation: job.incarnation, taskId, epoch, ttlMs });
     },
-    damaged: () => {}, // reported when the task is read
   });
   return leases;
 }

@@ -11,7 +11,7 @@ export function progressUnits(status: number, progress = 0): number {
   return statusClass(status) === 'finished' ? 0 : Math.round(progress * UNITS);
 }
 
-const FIELDS = {
+export const COUNT_OF = {
   'not-started': 'notStarted',
   running: 'running',
   finished: 'finished',
@@ -29,12 +29,12 @@ export class ClassCounts {
   units = 0;
 
   add(status: number, units: number, amount: 1 | -1 = 1): void {
-    this[FIELDS[statusClass(status)]] += amount;
+    this[COUNT_OF[statusClass(status)]] += amount;
     this.units += amount * units;
   }
 
   addAll(other: ClassCounts): void {
-    for (const field of Object.values(FIELDS)) this[field] += other[field];
+    for (const field of Object.values(COUNT_OF)) this[field] += other[field];
     this.units += other.units;
   }
 

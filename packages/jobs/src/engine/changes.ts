@@ -143,21 +143,11 @@ export type EncodedEvent =
   | Readonly<{ kind: 'live'; revision: number; base: string }>;
 
 export function decodeEvent(event: EncodedEvent): JobEvent {
-  switch (event.kind) {
-    case 'snapshot':
-    case 'change':
-    case 'lease':
-    case 'job':
-      return event.isReplay ? decodeChange(event.change, true) : event.change.decoded();
-    case 'synced':
-    case 'live': {
-      const { base, ...marker } = event;
-      return { ...marker, cursor: formatCursor(base, event.revision) };
-    }
-    case 'gap':
-    case 'stale':
-      return event;
-  }
+  if ('change' in event)
+    return event.isReplay ? decodeChange(event.change, true) : event.change.decoded();
+  if (!('base' in event)) return event;
+  const { base, ...marker } = event;
+  return { ...marker, cursor: formatCursor(base, marker.revision) };
 }
 
 function decodeChange({ stored, base, jobId }: JobFeedChange, isReplay: boolean): JobEvent {

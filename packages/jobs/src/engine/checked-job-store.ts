@@ -6,7 +6,7 @@ import * as input from '../checks/input.js';
 import { checkCount, checkJobId, checkPageLimit, checkTag, checkTaskId } from '../checks/values.js';
 import type { MeantJob } from '../core/decisions.js';
 import type { JobInfo, JobList, JobPatch, JobSpec, LeaseRequest, TaskLease } from '../job.js';
-import { mapProgress, type Progress, type Scope, type State } from '../job.js';
+import { mapProgress, type Progress, type Scope } from '../job.js';
 import type {
   CreatedJob,
   JobStore,
@@ -108,7 +108,7 @@ export abstract class CheckedJobStore implements JobStore {
     const run: () => ReturnType<JobStore['setState']> = async () => {
       const checked = checkStateWrite(write);
       const answer = await this.writes.setState(checked, this.begin(call?.signal));
-      const state = this.decode(answer.state, checked.jobId);
+      const state = this.decode(() => decodeState(answer.state, checked.jobId));
       if (!answer.applied) return { applied: false, reason: 'version', current: state };
       return { applied: true, duplicate: answer.duplicate, state };
     };
@@ -117,18 +117,21 @@ export abstract class CheckedJobStore implements JobStore {
 
   listStates: JobStore['listStates'] = async (jobId, scope, page, call) => {
     const found = await this.listEncoded(jobId, scope, page, call?.signal);
-    return { ...found, states: found.states.map((bytes) => this.decode(bytes, jobId)) };
+    const states = this.decode(() => found.states.map((bytes) => decodeState(bytes, jobId)));
+    return { ...found, states };
   };
 
   getState: JobStore['getState'] = async (jobId, taskId, tag, call) => {
     const signal = this.begin(call?.signal);
     const cell = { taskId: checkTaskId(taskId), tag: checkTag(tag) };
     const bytes = await this.reads.getState(checkJobId(jobId), cell, signal);
-    return bytes && this.decode(bytes, jobId);
+    return bytes && this.decode(() => decodeState(bytes, jobId));
   };
 
-  aggregate: JobStore['aggregate'] = async (jobId, scope, call) =>
-    progressWithPayloads((await this.progress(jobId, scope, call?.signal)).progress);
+  aggregate: JobStore['aggregate'] = async (jobId, scope, call) => {
+    const { progress } = await this.progress(jobId, scope, call?.signal);
+    return this.decode(() => progressWithPayloads(progress));
+  };
 
   listLost: JobStore['listLost'] = async (jobId, call) =>
     (await this.progress(jobId, {}, call?.signal)).lost;
@@ -167,8 +170,9 @@ export abstract class CheckedJobStore implements JobStore {
     return signal;
   }
 
-  protected decode(bytes: Uint8Array, jobId: string): State {
-    return decodeState(bytes, jobId);
+  /** A remote store may have received anything. */
+  protected decode<T>(decodeNow: () => T): T {
+    return decodeNow();
   }
 }
 
@@ -205,7 +209,7 @@ export function localStore(store: JobStore): LocalJobStore {
 }
 
 export function progressWithPayloads(progress: Progress<StoredState>): Progress {
-  return mapProgress(progress, (state) => withPayload(state));
+  return mapProgress(progress, withPayload);
 }
 
 /**

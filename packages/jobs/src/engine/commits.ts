@@ -143,15 +143,18 @@ export class Commits {
    * ended, even if their callers have given up: a job evicted meanwhile would be reloaded in its state before the commit.
    */
   async #commit(calls: readonly PendingCall[]): Promise<void> {
-    const { adapter, jobs, metrics } = this.#deps;
-    let batch: CommitBatch | undefined;
+    const { adapter, jobs, metrics, onPublished } = this.#deps;
+    let changed: readonly StagedJob[] | undefined;
     for (const { bytes } of calls) this.quota.add(-1, bytes);
     try {
       await adapter.commit(adapter.shared ? this.#wanted(calls) : [], (rows) => {
         if (rows.since) jobs.follow(calls[0]?.jobId ?? '', rows.since);
-        batch = new CommitBatch(rows, jobs, this.jobsCount);
+        const batch = new CommitBatch(rows, jobs, this.jobsCount);
         for (const call of calls) call.prepare(batch);
-        return batch.toCommit();
+        changed = batch.jobs.filter(({ hasChanged }) => hasChanged);
+        const isSynced = changed.some((staged) => staged.isSynced);
+        const durability = isSynced ? 'synced' : 'buffered';
+        return changed.length === 0 ? undefined : { jobs: changed, durability };
       });
     } catch (thrown) {
       if (thrown instanceof AssertionError) throw thrown;
@@ -159,12 +162,15 @@ export class Commits {
       for (const { jobId } of calls) jobs.release(jobId);
       return;
     }
-    assert(batch !== undefined, 'an adapter calls `decide` in `commit`');
+    assert(changed !== undefined, 'an adapter calls `decide` in `commit`');
     metrics.observe('syncline_jobs_commit_batch_writes', calls.length);
-    for (const staged of batch.jobs) if (staged.hasChanged) this.#apply(staged);
+    for (const staged of changed) this.#apply(staged);
     this.#report();
     for (const call of calls) call.done();
-    for (const staged of batch.jobs) if (staged.hasChanged) this.#publish(staged);
+    for (const { job, changes } of changed) {
+      jobs.publish(job, changes);
+      onPublished(job);
+    }
     for (const { jobId } of calls) jobs.release(jobId);
   }
 
@@ -189,11 +195,6 @@ export class Commits {
     else if (!isNew) jobs.changed(job);
     else if (!current) jobs.add(job); // a read may have loaded it from a shared store in the meantime
     this.#deps.onApplied(staged);
-  }
-
-  #publish(staged: StagedJob): void {
-    this.#deps.jobs.publish(staged.job, staged.changes);
-    this.#deps.onPublished(staged.job);
   }
 
   #report(): void {

@@ -8,6 +8,7 @@ import { hasCode } from '../core/refusals.js';
 import { limitValues } from '../limits.js';
 import type { EngineParts } from './commits.js';
 import type { JobMirror } from './job-mirror.js';
+import type { JobReads } from './job-reads.js';
 import type { StagedJob } from './staged-job.js';
 import type { RemovedChange } from './store-adapter.js';
 
@@ -18,17 +19,19 @@ const EVERYTHING = { scope: {}, withLeases: true, withJob: true };
 export type Compaction = ReturnType<typeof createCompaction>;
 
 export function createCompaction(
-  { adapter, clock, commits, logger }: EngineParts,
+  { clock, commits, logger }: EngineParts,
+  reads: JobReads,
   keysMax: number,
 ) {
   const running = new Set<Promise<void>>();
-  let isStopped = false;
+  const stopping = new AbortController();
+  const { signal } = stopping;
 
   const targetOf = ({ retention, head }: JobMirror) =>
     Math.min(head.revision, retention.outside(head.revision, clock.nowMs()));
 
   const isDue = (job: JobMirror, changesMin: number) =>
-    !isStopped && !job.isDeleted && targetOf(job) - job.head.compactedTo >= changesMin;
+    !signal.aborted && !job.isDeleted && targetOf(job) - job.head.compactedTo >= changesMin;
 
   async function run(job: JobMirror, changesMin: number): Promise<void> {
     try {
@@ -37,7 +40,7 @@ export function createCompaction(
       // A later commit triggers it again; until then the store keeps more than necessary.
       const { code } = SynclineError.from(thrown, 'storage-failed');
       const { jobId } = job.row;
-      if (code !== 'closed' && !job.isDeleted)
+      if (code !== 'closed' && !job.isDeleted && !signal.aborted)
         logger.warn('🟡 the log of a job was not compacted', { jobId, error: code });
     }
   }
@@ -67,7 +70,7 @@ export function createCompaction(
     const through = Math.min(targetOf(job), compactedTo + keysMax);
     const candidates: RemovedChange[] = [];
     let bytes = 0;
-    const view = await commits.whenInSync(() => adapter.openView(job, EVERYTHING));
+    const view = await reads.view(job.row, EVERYTHING, signal);
     try {
       const onDamaged = (revision: number) => {
         const fields = { jobId: job.row.jobId, revision, error: 'corrupt' };
@@ -101,7 +104,7 @@ export function createCompaction(
     },
 
     async stop(): Promise<void> {
-      isStopped = true;
+      stopping.abort();
       await Promise.all(running);
     },
   };

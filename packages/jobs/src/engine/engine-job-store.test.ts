@@ -10,10 +10,10 @@ import { expect, test, vi } from 'vitest';
 import { at, createStaffedJob, JOB_ID } from '../conformance/job-samples.js';
 import { EmbeddedAdapter } from '../embedded/embedded-adapter.js';
 import { createJobManager } from '../manager/create-job-manager.js';
-import { openJobStore } from './job-engine.js';
+import { type EngineOptions, openJobStore } from './job-engine.js';
 
 /** A store whose commits can be made to fail. */
-async function open() {
+async function open(options: EngineOptions = {}) {
   const metrics = { ...silentMetrics, add: vi.fn() };
   const deps = {
     clock: createSystemClock(),
@@ -36,7 +36,7 @@ async function open() {
       }),
     );
   };
-  return { store: await openJobStore(adapter, deps), metrics, faults };
+  return { store: await openJobStore(adapter, deps, options), adapter, metrics, faults };
 }
 
 test('a bug in one write fails its whole batch, as a bug: nothing of the batch is stored', async () => {
@@ -99,4 +99,42 @@ test('a subscription that ends with events in its buffer counts a drop', async (
   const drops = metrics.add.mock.calls.filter(([name]) => /drops/.test(name));
   expect(drops).toEqual([['syncline_jobs_subscription_drops_total', 1, { reason: 'cancel' }]]);
   await store.close();
+});
+
+test('the logs of many jobs are compacted with no more open views than allowed', async () => {
+  const limits = { openSnapshotsMax: 2, retentionRevisionsMax: 1, compactionKeysMax: 4 };
+  const { store, adapter } = await open(limits);
+  const openView = adapter.openView.bind(adapter);
+  let release = (): void => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const openCounts: number[] = [];
+  let openCount = 0;
+  adapter.openView = async (job, filter) => {
+    openCount += 1;
+    openCounts.push(openCount);
+    const view = await openView(job, filter);
+    return {
+      ...view,
+      async *changes(after) {
+        await released;
+        yield* view.changes(after);
+      },
+      close() {
+        openCount -= 1;
+        view.close();
+      },
+    };
+  };
+  const jobIds = ['a', 'b', 'c', 'd', 'e'];
+  for (const jobId of jobIds) {
+    const { writers } = await createStaffedJob(store, { jobId, numTasks: 1 });
+    for (const status of [1, 2, 3, 4, 5, 6]) await at(writers, 0).set('tag', status);
+  }
+  release();
+  await vi.waitFor(() => expect(openCounts.length).toBeGreaterThanOrEqual(jobIds.length));
+  await store.close();
+  expect(Math.max(...openCounts)).toBeLessThanOrEqual(2);
+  expect(openCount).toBe(0);
 });

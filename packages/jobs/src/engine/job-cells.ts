@@ -252,11 +252,7 @@ export class JobCells {
     const unwritten = expectedTags.flatMap((tag) => this.#tagCells(tag).firstUnwritten);
     if (expectedTags.length === 0 && this.#silentTasks > 0)
       unwritten.push({ taskId: this.#writers.indexOf(0), tag: '', status: JobStatus.notStarted });
-    const written = [...this.#tags.values()];
-    return summaryOf(counts, (rankOf) => [
-      ...unwritten,
-      ...written.flatMap((cells) => cells.first(rankOf) ?? []),
-    ]);
+    return summaryOf(counts, unwritten, [...this.#tags.values()]);
   }
 
   /** In the scope of a tag, every task has a cell. */
@@ -264,15 +260,14 @@ export class JobCells {
     const counts = new ClassCounts();
     counts.addAll(cells.counts);
     counts.notStarted += this.#numTasks - cells.counts.total;
-    const unwritten = cells.firstUnwritten;
-    return summaryOf(counts, (rankOf) => [...unwritten, cells.first(rankOf) ?? []].flat());
+    return summaryOf(counts, cells.firstUnwritten, [cells]);
   }
 
   #summaryOfCells(list: readonly Cell[]): CellsSummary {
     const counts = new ClassCounts();
     for (const { taskId, tag, status } of list)
       counts.add(status, this.#tags.get(tag)?.at(taskId).units ?? 0);
-    return summaryOf(counts, () => list);
+    return summaryOf(counts, list);
   }
 
   #cellsOfTask(taskId: number): readonly Cell[] {
@@ -301,12 +296,16 @@ export class JobCells {
   }
 }
 
+/** `cells`, and all written ones of `tags`. */
 function summaryOf(
   counts: ClassCounts,
-  cellsBy: (rankOf: RankOf) => readonly Cell[],
+  cells: readonly Cell[],
+  tags: readonly TagCells[] = [],
 ): CellsSummary {
-  const lowest = firstOf(cellsBy(numberOf), numberOf);
-  const worst = firstOf(cellsBy(severityOf), severityOf);
+  const firstBy = (rankOf: RankOf) =>
+    firstOf([...cells, ...tags.flatMap((each) => each.first(rankOf) ?? [])], rankOf);
+  const lowest = firstBy(numberOf);
+  const worst = firstBy(severityOf);
   return { cells: counts.toCounts(), percent: counts.percent(), lowest, worst };
 }
 

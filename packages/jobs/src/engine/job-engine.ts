@@ -32,15 +32,13 @@ export type EngineOptions = Readonly<
   >
 >;
 
-export type EngineJobStore = JobEngine;
-
 /** Opens a job store on an adapter. Closing the store closes the adapter. */
 export async function openJobStore(
   adapter: StoreAdapter,
   deps: EngineDeps,
   options: EngineOptions = {},
 ): Promise<EngineJobStore> {
-  const engine = new JobEngine(adapter, deps, options);
+  const engine = new EngineJobStore(adapter, deps, options);
   engine.start(await adapter.start(engine));
   return engine;
 }
@@ -50,7 +48,7 @@ const SWEEP_MS = 60_000;
 /** A job's recent changes use at most 1/16 of the cache. */
 const RINGS_PER_CACHE = 16;
 
-export class JobEngine extends LocalJobStore implements AdapterHost {
+export class EngineJobStore extends LocalJobStore implements AdapterHost {
   readonly #adapter: StoreAdapter;
   readonly capabilities: StoreCapabilities;
   readonly #deps: EngineDeps;
@@ -81,9 +79,9 @@ export class JobEngine extends LocalJobStore implements AdapterHost {
     });
     const parts = { ...shared, commits: this.#commits };
     this.#leases = createLeases(parts);
-    this.#compaction = createCompaction(parts, this.#limits.compactionKeysMax);
     const begin = (signal: AbortSignal | undefined) => this.begin(signal);
     this.reads = new JobReads({ ...parts, begin }, this.#limits.openSnapshotsMax);
+    this.#compaction = createCompaction(parts, this.reads, this.#limits.compactionKeysMax);
     this.writes = jobWrites(parts, this.#leases);
   }
 

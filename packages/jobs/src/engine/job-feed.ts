@@ -2,11 +2,11 @@
 import type { BufferRoom, Clock, FeedPosition, FeedPresenter, FeedStore } from '@syncline/kernel';
 import { Feed, type FeedSubscription, SynclineError } from '@syncline/kernel';
 import { checkSubscribeOptions } from '../checks/input.js';
-import { limitExceeded } from '../checks/values.js';
+import { checkRoom } from '../checks/values.js';
 import type { Mutable } from '../job.js';
 import type { Cursor, History, Overflow, StoreSubscribeOptions } from '../job-store.js';
 import { formatCursor, parseCursor } from '../job-store.js';
-import { type JobsLimitName, limitValues } from '../limits.js';
+import { limitValues } from '../limits.js';
 import type { JobsMetrics } from '../metrics-list.js';
 import type { EncodedEvent, FeedJob, JobFilter, StoredChange } from './changes.js';
 import { filterTopics, JobFeedChange, jobFilter, matchesFilter } from './changes.js';
@@ -42,6 +42,8 @@ export interface JobFeedOptions {
   readonly ring?: { readonly changesMax: number; readonly bytesMax: number };
 }
 
+const END_ONE = '. End one before you open another.';
+
 /** Counts the subscribers of a store, across all jobs, and the bytes in their buffers. */
 export class SubscriberQuota implements BufferRoom {
   readonly #metrics: JobsMetrics;
@@ -62,7 +64,8 @@ export class SubscriberQuota implements BufferRoom {
 
   /** Every 1 must be followed by exactly one −1. */
   addSubscriber(count: 1 | -1): void {
-    if (count === 1) refuseBeyond('subscribersMax', this.count, 'the store');
+    if (count === 1)
+      checkRoom('subscribersMax', this.count + 1, 'subscribers of the store', END_ONE);
     this.count += count;
     this.#metrics.set('syncline_jobs_subscribers', this.count);
   }
@@ -108,7 +111,8 @@ export class JobFeed extends Feed<JobFeedChange, JobFilter> {
     const overflow =
       history === 'latest' && checked.overflow === 'block' ? 'coalesce' : checked.overflow;
     const resume = after === undefined ? {} : this.#resumeAt(after);
-    refuseBeyond('subscribersPerJobMax', this.subscribersCount, 'the job');
+    const count = this.subscribersCount + 1;
+    checkRoom('subscribersPerJobMax', count, 'subscribers of the job', END_ONE);
     const { quota } = this.#deps;
     quota.addSubscriber(1);
     const presenter = jobPresenter(this.#deps, this.#job, { history, overflow, after });
@@ -223,11 +227,4 @@ function jobPresenter(
     },
     onEnd: () => quota.addSubscriber(-1),
   };
-}
-
-function refuseBeyond(limit: JobsLimitName, count: number, what: string): void {
-  const value = limitValues[limit];
-  if (count < value) return;
-  const message = `${what} has ${value} subscribers, which is the limit. End one before you open another.`;
-  throw limitExceeded(limit, message);
 }

@@ -15,11 +15,12 @@ const JOB_BYTES = 4_096;
 const TASK_BYTES = 250;
 
 export class JobMirror implements MirroredJob {
-  row: JobRow;
-  head: JobHead;
-  handle: unknown;
+  /** `reload` sets these four. */
+  declare row: JobRow;
+  declare head: JobHead;
+  declare handle: unknown;
+  declare cells: JobCells;
   readonly tasks = new Map<number, TaskRow>();
-  cells: JobCells;
   readonly retention: RetentionMarks;
   /** Shared stores: a planned read of what other processes have committed. */
   catchingUp: { revision: number; done: Promise<void> } | undefined;
@@ -30,9 +31,6 @@ export class JobMirror implements MirroredJob {
   #missingRows: SynclineError | undefined;
 
   constructor(rows: JobRows, retention: RetentionLimits) {
-    this.row = rows.row;
-    this.head = rows.head;
-    this.cells = new JobCells(rows.row);
     this.retention = new RetentionMarks(retention, rows.head);
     this.reload(rows);
   }

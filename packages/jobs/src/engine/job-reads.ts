@@ -13,7 +13,7 @@ import { defaultState, STATUS_CLASSES } from '../job.js';
 import type { PageBounds } from '../job-store.js';
 import { limitValues } from '../limits.js';
 import type { StoredState } from '../wire/messages.js';
-import { type Cell, cellName, progressOf } from './cell-counts.js';
+import { type Cell, COUNT_OF, cellName, progressOf } from './cell-counts.js';
 import { decodeStoredState, type JobFilter } from './changes.js';
 import type { EncodedPage, JobProgress, StoreReads } from './checked-job-store.js';
 import type { EngineParts } from './commits.js';
@@ -122,7 +122,7 @@ export class JobReads implements StoreReads {
         revision: view.revision,
         compactedTo: view.compactedTo,
         latest: (after) => view.latest(after),
-        changes: (after) => view.changes(after),
+        changes: (after, onDamaged) => view.changes(after, onDamaged),
         onWanted: (letGo) => {
           slot.letGo = letGo;
         },
@@ -252,10 +252,8 @@ export async function jobListOf(
   let bytes = 0;
   let last = '';
   /** Whether `worst` is the most severe class that contains a cell. Every job has at least one cell. */
-  const isWanted = ({ cells }: JobSummary) => {
-    const counts = { ...cells, 'not-started': cells.notStarted };
-    return !query.worst || query.worst === STATUS_CLASSES.find((each) => counts[each] > 0);
-  };
+  const isWanted = ({ cells }: JobSummary) =>
+    !query.worst || query.worst === STATUS_CLASSES.find((each) => cells[COUNT_OF[each]] > 0);
   const result = (hasMore: boolean): JobList => ({
     jobs,
     ...(damaged.length > 0 && { damaged }),
@@ -289,12 +287,11 @@ export function progressOfJob(job: JobMirror, scope: Scope): StatesRead<JobProgr
     .map((task) => leaseOf(task, 0));
   /** The written ones among the lowest and worst, without duplicates. */
   const cells = new Map<string, CellRef>();
-  for (const { taskId, tag } of [summary, ...summary.tags].flatMap((row) => [
-    row.lowest,
-    row.worst,
-  ])) {
-    const revision = job.cells.revisionOf(taskId, tag);
-    if (revision > 0) cells.set(cellName(taskId, tag), { taskId, tag, revision });
+  for (const { lowest, worst } of [summary, ...summary.tags]) {
+    for (const { taskId, tag } of [lowest, worst]) {
+      const revision = job.cells.revisionOf(taskId, tag);
+      if (revision > 0) cells.set(cellName(taskId, tag), { taskId, tag, revision });
+    }
   }
   const read: StatesRead<JobProgress>['read'] = (bytesOf) => {
     const stateOf = (cell: Cell): StoredState => {

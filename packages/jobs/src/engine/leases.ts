@@ -42,11 +42,7 @@ export function createLeases({ adapter, clock, commits, jobs, logger, metrics }:
   function planPoll(): void {
     if (!shared || isClosed) return;
     const poll = async () => {
-      try {
-        for (const lease of await shared.overdue()) add(lease);
-      } catch (thrown) {
-        warn(thrown);
-      }
+      await shared.overdue().then((leases) => leases.forEach(add), warn);
       planPoll();
     };
     pollTimer = clock.setTimer(POLL_MS, () => void poll(), { unref: true });

@@ -222,10 +222,4 @@ export class CommitBatch {
     this.#byJobId.set(job.row.jobId, staged);
     return staged;
   }
-
-  toCommit(): port.Commit | undefined {
-    const jobs = this.jobs.filter(({ hasChanged }) => hasChanged);
-    const durability = jobs.some(({ isSynced }) => isSynced) ? 'synced' : 'buffered';
-    return jobs.length === 0 ? undefined : { jobs, durability };
-  }
 }

@@ -1,8 +1,10 @@
 // Limits the writes that wait: in a store for their commit, in a manager for an unreachable store. Without a limit they
 // would exhaust memory.
-import { SynclineError } from '@syncline/kernel';
-import { type JobsLimitName, limitValues } from '../limits.js';
+import { overloaded } from '../checks/values.js';
+import { limitValues } from '../limits.js';
 import type { JobsMetrics } from '../metrics-list.js';
+
+const WAITING = 'are waiting to be committed. Wait for earlier writes to finish.';
 
 export class WriteQuota {
   readonly #metrics: JobsMetrics;
@@ -15,9 +17,9 @@ export class WriteQuota {
 
   check(bytes: number): void {
     const { writeQueueMax, writeQueueBytesMax } = limitValues;
-    if (this.count >= writeQueueMax) throw overloaded('writeQueueMax', 'writes');
+    if (this.count >= writeQueueMax) throw overloaded('writeQueueMax', `writes ${WAITING}`);
     if (this.count > 0 && this.bytes + bytes > writeQueueBytesMax)
-      throw overloaded('writeQueueBytesMax', 'bytes of writes');
+      throw overloaded('writeQueueBytesMax', `bytes of writes ${WAITING}`);
   }
 
   add(count: 1 | -1, bytes: number): void {
@@ -25,9 +27,4 @@ export class WriteQuota {
     this.bytes += count * bytes;
     this.#metrics.set('syncline_jobs_write_queue', this.count);
   }
-}
-
-function overloaded(limit: JobsLimitName, what: string): SynclineError {
-  const message = `${limitValues[limit]} ${what} are waiting to be committed. Wait for earlier writes to finish.`;
-  return new SynclineError('overloaded', message, { details: { limit } });
 }

@@ -7,10 +7,11 @@ import { setMaxListeners } from 'node:events';
 import type { CollectionReference, Firestore, Transaction } from '@google-cloud/firestore';
 import { abortedError, backoffMs, type Outcome, SynclineError } from '@syncline/kernel';
 import { type Checked, integer, optional, orDefault } from '@syncline/kernel/checks';
+import { overloaded } from '../checks/values.js';
 import { isContention } from '../core/refusals.js';
 import { Slots } from '../engine/slots.js';
 import type { EngineDeps } from '../engine/store-adapter.js';
-import { jobsLimits } from '../limits.js';
+import { limitValues } from '../limits.js';
 import { checkReconnect, type ReconnectOptions } from '../reconnect.js';
 import { jobDocuments, latestCommit } from './job-documents.js';
 
@@ -189,12 +190,9 @@ export class FirestoreCalls {
   async #inTurn<T>(call: (gaveUp: AbortSignal) => Promise<T>, gaveUp: AbortSignal): Promise<T> {
     gaveUp.throwIfAborted();
     await this.ready();
-    const { value: waitingMax } = jobsLimits.firestoreCallsWaitingMax;
-    if (this.#slots.waitingCount >= waitingMax) {
-      const message = `${waitingMax} calls are already waiting for Firestore. Try again later, or raise concurrencyMax.`;
-      const details = { limit: 'firestoreCallsWaitingMax' };
-      throw new SynclineError('overloaded', message, { details });
-    }
+    const waiting = 'calls are waiting for Firestore. Try again later, or raise concurrencyMax.';
+    if (this.#slots.waitingCount >= limitValues.firestoreCallsWaitingMax)
+      throw overloaded('firestoreCallsWaitingMax', waiting);
     const slot = await this.#slots.take(gaveUp);
     try {
       gaveUp.throwIfAborted();

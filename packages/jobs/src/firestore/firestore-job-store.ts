@@ -8,7 +8,7 @@ import client, { type DocumentSnapshot, Firestore, type Settings } from '@google
 import { SynclineError } from '@syncline/kernel';
 import { checkMembers, refuseUnless } from '@syncline/kernel/checks';
 import { type CheckedJobQuery, checkScope } from '../checks/input.js';
-import { checkJobId, checkTaskId, limitExceeded } from '../checks/values.js';
+import { checkBytes, checkJobId, checkTaskId } from '../checks/values.js';
 import { hasCode, noSuchJob } from '../core/refusals.js';
 import { jobInfoOf } from '../core/rows.js';
 import { encodeState } from '../engine/changes.js';
@@ -25,7 +25,7 @@ import { type EngineDeps, withSystemDeps } from '../engine/store-adapter.js';
 import type { JobSummary } from '../job.js';
 import type { JobStore, StoreCapabilities, StoreSubscribeOptions } from '../job-store.js';
 import { ALL_CAPABILITIES } from '../job-store.js';
-import { jobsLimits } from '../limits.js';
+import { limitValues } from '../limits.js';
 import type { ReconnectOptions } from '../reconnect.js';
 import {
   FirestoreCalls,
@@ -37,6 +37,8 @@ import { FirestoreWrites } from './firestore-writes.js';
 import { presentJob, readState } from './job-documents.js';
 import { JobPicture } from './job-picture.js';
 import { JobWatch } from './job-watch.js';
+
+type Signal = AbortSignal | undefined;
 
 /** Sorts after every character of a job id. */
 const AFTER_ALL_NAMES = '\u007f';
@@ -105,7 +107,7 @@ class FirestoreJobStore extends LocalJobStore {
       return read((cell) => picture.state(cell));
     },
 
-    listJobs: (query) => jobListOf(query, this.#listedAfter(query)),
+    listJobs: (query, signal) => jobListOf(query, this.#listedAfter(query, signal)),
   };
 
   protected override async openSubscription(
@@ -135,7 +137,7 @@ class FirestoreJobStore extends LocalJobStore {
   }
 
   /** For reads that need a listener. Starts one if necessary. */
-  async #read(jobId: string, signal: AbortSignal | undefined) {
+  async #read(jobId: string, signal: Signal) {
     this.#current(jobId); // for the metric
     for (;;) {
       const watch = this.#watches.get(jobId) ?? this.#startWatch(jobId);
@@ -145,7 +147,7 @@ class FirestoreJobStore extends LocalJobStore {
     }
   }
 
-  async *#listedAfter({ prefix = '', afterJobId }: CheckedJobQuery) {
+  async *#listedAfter({ prefix = '', afterJobId }: CheckedJobQuery, signal: Signal) {
     for (let after = afterJobId ?? ''; ; ) {
       const page = this.#calls.jobs
         .where('jobId', '>', after)
@@ -153,8 +155,8 @@ class FirestoreJobStore extends LocalJobStore {
         .where('jobId', '<', prefix + AFTER_ALL_NAMES)
         .orderBy('jobId')
         .limit(LIST_JOBS);
-      const { docs } = await this.#calls.read('listing the jobs', () => page.get());
-      const found = await Promise.all(docs.map((document) => this.#listed(document)));
+      const { docs } = await this.#calls.read('listing the jobs', () => page.get(), { signal });
+      const found = await Promise.all(docs.map((document) => this.#listed(document, signal)));
       yield found.flatMap((listed) => listed ?? []);
       const last = docs.at(-1);
       if (!last || docs.length < LIST_JOBS) return;
@@ -163,22 +165,22 @@ class FirestoreJobStore extends LocalJobStore {
   }
 
   /** Reads all states of a job if it has changed since it was last listed. Undefined if it has been deleted. */
-  async #listed(document: DocumentSnapshot): Promise<ListedSummary | undefined> {
+  async #listed(document: DocumentSnapshot, signal: Signal): Promise<ListedSummary | undefined> {
     const { id: jobId } = document;
     try {
       const row = presentJob(document);
       if (!row) return undefined;
       const current = this.#watches.get(jobId)?.current;
       if (current) return summaryOf(current);
-      const { incarnation, revision } = await this.writes.infoOf(row, undefined);
+      const { incarnation, revision } = await this.writes.infoOf(row, signal);
       const known = this.#summaries.get(jobId);
       if (known?.job.incarnation === incarnation && known.job.revision === revision) return known;
       const { states } = this.#calls.documents(jobId);
-      const { startTimeoutMs: timeoutMs } = this.#options;
-      const { docs } = await this.#calls.read(readingOf(jobId), () => states.get(), { timeoutMs });
+      const options = { signal, timeoutMs: this.#options.startTimeoutMs };
+      const { docs } = await this.#calls.read(readingOf(jobId), () => states.get(), options);
       const picture = JobPicture.of(docs);
       const summary = picture && summaryOf(picture);
-      if (this.#summaries.size >= jobsLimits.jobsMax.value) this.#summaries.clear();
+      if (this.#summaries.size >= limitValues.jobsMax) this.#summaries.clear();
       if (summary) this.#summaries.set(jobId, summary);
       return summary;
     } catch (thrown) {
@@ -192,10 +194,9 @@ class FirestoreJobStore extends LocalJobStore {
   }
 
   #startWatch(jobId: string): JobWatch {
-    const { value: bytesMax } = jobsLimits.cacheBytesMax;
-    const message = `the subscribed jobs take more than ${bytesMax} bytes. End subscriptions, or use another process.`;
+    const advice = '. End subscriptions, or use another process.';
     this.#makeRoom();
-    if (this.#cacheBytes > bytesMax) throw limitExceeded('cacheBytesMax', message);
+    checkBytes('cacheBytesMax', this.#cacheBytes, 'what is kept of subscribed jobs', advice);
     const onChanged = (changed: JobWatch) => {
       if (changed.hasEnded && this.#watches.get(jobId) === changed) this.#watches.delete(jobId);
       else this.#makeRoom();
@@ -211,7 +212,7 @@ class FirestoreJobStore extends LocalJobStore {
   #makeRoom(): void {
     const idle = [...this.#watches.values()].filter(({ isInUse }) => !isInUse);
     for (const watch of idle.sort((a, b) => a.usedAtMs - b.usedAtMs)) {
-      if (this.#cacheBytes <= jobsLimits.cacheBytesMax.value) return;
+      if (this.#cacheBytes <= limitValues.cacheBytesMax) return;
       void watch.stop();
     }
   }

@@ -212,6 +212,19 @@ test('J1 a write that timed out before its commit is not committed later, over a
   expect(await other.getState('job', 0, 'ingest')).toMatchObject({ status: 2, version: 1 });
 });
 
+test('the signal of a list ends it while Firestore does not answer', async () => {
+  await using store = processOf('aborted-list');
+  await createJob(store);
+  server.gate.setFaults({ delayMs: Number.POSITIVE_INFINITY });
+  const stop = new AbortController();
+  const listed = store.listJobs({}, { signal: stop.signal });
+  await expect.poll(() => server.gate.delayedCount).toBeGreaterThan(0);
+  stop.abort();
+  await expect(listed).rejects.toMatchObject({ code: 'aborted', outcome: 'not-applied' });
+  server.gate.setFaults({});
+  server.gate.letGo();
+});
+
 test('J21 closing does not wait for reads that get no answer', async () => {
   const clock = createSystemClock();
   const timeouts = { pollMs: 10, reachTimeoutMs: 30_000, callTimeoutMs: 30_000 };

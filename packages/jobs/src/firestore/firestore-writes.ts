@@ -17,7 +17,7 @@ import { movedOn } from '../engine/job-writes.js';
 import type { EngineDeps, LeaseRef } from '../engine/store-adapter.js';
 import { WriteQuota } from '../engine/write-quota.js';
 import { defaultState, type JobInfo } from '../job.js';
-import { jobsLimits } from '../limits.js';
+import { limitValues } from '../limits.js';
 import { countFenced } from '../metrics-list.js';
 import type { FirestoreCalls } from './firestore-calls.js';
 import * as layout from './job-documents.js';
@@ -154,7 +154,7 @@ export class FirestoreWrites implements StoreWrites {
     this.#quota.check(bytes);
     this.#quota.add(1, bytes);
     const tags = this.#tags.get(incarnation) ?? { known: new Set(), waiting: new Set() };
-    if (this.#tags.size >= jobsLimits.jobsMax.value) this.#tags.clear();
+    if (this.#tags.size >= limitValues.jobsMax) this.#tags.clear();
     this.#tags.set(incarnation, tags);
     const set = () => this.#setState(write, tags, signal);
     const setUnlessKnown = async () => (tags.known.has(tag) ? undefined : set());
@@ -189,17 +189,14 @@ export class FirestoreWrites implements StoreWrites {
       other: known.has(tag) ? undefined : writtenTags,
       /** Only if the limit on states could be reached. */
       counted: (job: JobRow | undefined) =>
-        job && job.numTasks * (known.size + 1) > jobsLimits.statesPerJobMax.value
-          ? states
-          : undefined,
+        job && job.numTasks * (known.size + 1) > limitValues.statesPerJobMax ? states : undefined,
       onStore: (transaction: Transaction, { rows, other }: layout.Found) => {
         if (!other || !rows) return;
         const written = layout.readTags(other);
         tags = written;
         if (written.has(tag)) return;
         for (const added of [tag, ...waiting])
-          if (tagsCount(rows.job, written, added) <= jobsLimits.tagsPerJobMax.value)
-            written.add(added);
+          if (tagsCount(rows.job, written, added) <= limitValues.tagsPerJobMax) written.add(added);
         transaction.set(writtenTags, { tags: [...written] });
       },
     };
@@ -277,7 +274,7 @@ export class FirestoreWrites implements StoreWrites {
       return calls.transact(`the deletion of job "${jobId}"`, body, options);
     };
     for (const collection of [states, tasks, leases, tags]) {
-      const page = collection.limit(jobsLimits.firestoreDeletesMax.value);
+      const page = collection.limit(limitValues.firestoreDeletesMax);
       while ((await remove(page)) > 0);
     }
     await remove();

@@ -14,17 +14,11 @@ import {
   type Transaction,
 } from '@google-cloud/firestore';
 import { SynclineError } from '@syncline/kernel';
-import {
-  type JobRow,
-  type JobRows,
-  jobInfoOf,
-  leaseOf,
-  type RecentWrite,
-  type TaskRow,
-} from '../core/rows.js';
+import type { LeaseRows } from '../core/decisions.js';
+import { type JobRow, jobInfoOf, leaseOf, type RecentWrite, type TaskRow } from '../core/rows.js';
 import { jobChange, leaseChange, stateChange } from '../engine/changes.js';
 import { type LeaseState, statusClass } from '../job.js';
-import { jobsLimits } from '../limits.js';
+import { limitValues } from '../limits.js';
 import { parsePayload, type StoredState } from '../wire/messages.js';
 
 /** Enough to find the latest commit among several in the same millisecond. */
@@ -152,7 +146,7 @@ export const readWrites = reader({}, () => undefined);
 type Write = Readonly<{ eventId: string; digest: string }>;
 
 function writeFields({ eventId, digest }: Write, before: Written<unknown> | undefined) {
-  const recent = before?.recent.slice(0, jobsLimits.recentEventIdsMax.value - 1) ?? [];
+  const recent = before?.recent.slice(0, limitValues.recentEventIdsMax - 1) ?? [];
   const earlier = recent.map(({ eventId: eventID, version, revision, digest: content }) => {
     return { eventID, version, revision, digest: content };
   });
@@ -267,7 +261,7 @@ export type Key = Readonly<{
 export interface Found {
   /** Set even if the job is being deleted. */
   readonly stored: Written<JobRow> | undefined;
-  readonly rows: (JobRows & Readonly<{ task: TaskRow | undefined }>) | undefined;
+  readonly rows: LeaseRows | undefined;
   readonly task: Written<TaskRow> | undefined;
   readonly state: Written<StoredState> | undefined;
   readonly other: DocumentSnapshot | undefined;

@@ -7,7 +7,7 @@ import * as changes from '../engine/changes.js';
 import type { JobFeedView } from '../engine/job-feed.js';
 import { JobMirror } from '../engine/job-mirror.js';
 import type { Scope } from '../job.js';
-import { jobsLimits } from '../limits.js';
+import { limitValues } from '../limits.js';
 import { commitOf, JOB_COPY, mustRenew, readChange, readJob, stateId } from './job-documents.js';
 
 /** Approximate overhead of a change, excluding its bytes. */
@@ -89,7 +89,7 @@ export class JobPicture extends JobMirror {
   view(filter: changes.JobFilter): JobFeedView {
     const latest = Array.from(this.#latest.values(), ({ change }) => change);
     const all = latest.filter((change) => changes.matchesFilter(filter, change)); // a stalled reader holds no others
-    const { value: pageMax } = jobsLimits.listStatesMax;
+    const { listStatesMax: pageMax } = limitValues;
     async function* pages(after: number) {
       const wanted = all.filter((change) => change.revision > after);
       for (let at = 0; at < wanted.length; at += pageMax) yield wanted.slice(at, at + pageMax);

@@ -14,7 +14,7 @@ import type { TaskRow } from '../core/rows.js';
 import type { JobFilter } from '../engine/changes.js';
 import { JobFeed, type JobFeedSource, type SubscriberQuota } from '../engine/job-feed.js';
 import type { EngineDeps } from '../engine/store-adapter.js';
-import { jobsLimits } from '../limits.js';
+import { limitValues } from '../limits.js';
 import { outOfReach, reconnectDelayMs } from '../reconnect.js';
 import { type FirestoreCalls, type FirestoreOptions, firestoreError } from './firestore-calls.js';
 import type { FirestoreWrites } from './firestore-writes.js';
@@ -225,7 +225,7 @@ export class JobWatch implements JobFeedSource {
     const { calls, jobId, writes } = this.#deps;
     const { incarnation } = picture.row;
     const { leases } = calls.documents(jobId);
-    const { value: pageMax } = jobsLimits.listStatesMax;
+    const { listStatesMax: pageMax } = limitValues;
     const oldest = Timestamp.fromMillis(Math.floor(nowMs - picture.shortestTtlMs));
     for (let after = new Timestamp(0, 0); ; ) {
       const page = leases

@@ -3,9 +3,12 @@ import { once } from 'node:events';
 import { createServer, type ServerHttp2Session } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { createSystemClock } from '@syncline/kernel';
+import { encode } from '@syncline/kernel/wire';
 import { expect, test } from 'vitest';
+import { defaultState } from '../job.js';
 import { jobsLimits } from '../limits.js';
 import { jobCalls } from '../wire/calls.js';
+import { stateMessage } from '../wire/messages.js';
 import { JobChannel } from './job-channel.js';
 import { createRemoteJobStore } from './remote-job-store.js';
 
@@ -44,5 +47,38 @@ test('a lost connection leaves the outcome of a write unknown, but never that of
   await using reader = createRemoteJobStore({ address });
   const reading = reader.getJob('nightly-42');
   await expect(reading).rejects.toMatchObject({ code: 'unavailable', outcome: 'not-applied' });
+  server.close();
+});
+
+test('a payload that is not a JSON object is refused in every answer', async () => {
+  const { server, address } = await listen();
+  const state = { ...defaultState('nightly-42', 0, 'a'), payloadJson: '[1]' };
+  const job = { jobId: 'nightly-42', incarnation: 'i1', numTasks: 1, expectedTags: [], labels: {} };
+  const counts = { notStarted: 1, running: 0, finished: 0, warned: 0, failed: 0, total: 1 };
+  const progress = { revision: 1, cells: counts, percent: 0, lostTasks: 0, tags: [] };
+  const answers: Record<string, Uint8Array> = {
+    GetState: encode(jobCalls.getState.response, {
+      state: encode(stateMessage, state),
+      exists: true,
+      revision: 1,
+    }),
+    GetProgress: encode(jobCalls.getProgress.response, {
+      job: { ...job, createdAtMs: 1, revision: 1, changedAtMs: 1 },
+      progress: { ...progress, lowest: state, worst: state },
+      lost: [],
+    }),
+  };
+  server.on('stream', (stream, headers) => {
+    const answer = answers[String(headers[':path']).split('/').at(-1) ?? ''] ?? new Uint8Array();
+    const frameHead = Buffer.alloc(5);
+    frameHead.writeUInt32BE(answer.length, 1);
+    stream.respond({ 'content-type': 'application/grpc' }, { waitForTrailers: true });
+    stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }));
+    stream.end(Buffer.concat([frameHead, answer]));
+  });
+  await using store = createRemoteJobStore({ address });
+  const refused = { code: 'unavailable', retryable: false };
+  await expect(store.getState('nightly-42', 0, 'a')).rejects.toMatchObject(refused);
+  await expect(store.aggregate('nightly-42', {})).rejects.toMatchObject(refused);
   server.close();
 });

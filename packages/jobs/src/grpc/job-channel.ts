@@ -17,7 +17,7 @@ import {
   grpcChannelOptions,
   grpcCredentials,
 } from '@syncline/protocol/grpc';
-import { jobsLimits } from '../limits.js';
+import { limitValues } from '../limits.js';
 import { type Call, SERVICE } from '../wire/calls.js';
 
 /** What a connection to a server needs. */
@@ -38,14 +38,14 @@ export class JobChannel {
   constructor(deps: ChannelDeps) {
     const { target } = deps;
     this.#deps = deps;
-    const connectPauseMs = jobsLimits.remoteConnectPauseMs.value;
+    const { remoteConnectPauseMs: connectPauseMs } = limitValues;
     this.#client = new Client(target.address, grpcCredentials(credentials, target), {
       ...grpcChannelOptions(target, {
-        keepaliveIntervalMs: jobsLimits.remoteKeepaliveIntervalMs.value,
-        keepaliveTimeoutMs: jobsLimits.remoteKeepaliveTimeoutMs.value,
-        responseBytesMax: jobsLimits.responseBytesMax.value,
+        keepaliveIntervalMs: limitValues.remoteKeepaliveIntervalMs,
+        keepaliveTimeoutMs: limitValues.remoteKeepaliveTimeoutMs,
+        responseBytesMax: limitValues.responseBytesMax,
       }),
-      'grpc-node.flow_control_window': jobsLimits.remoteWindowBytes.value,
+      'grpc-node.flow_control_window': limitValues.remoteWindowBytes,
       'grpc.initial_reconnect_backoff_ms': connectPauseMs,
       'grpc.max_reconnect_backoff_ms': connectPauseMs,
     });
@@ -59,7 +59,7 @@ export class JobChannel {
   ): Promise<Response> {
     const { clock, target } = this.#deps;
     return new Promise((resolve, reject) => {
-      const deadline = clock.nowMs() + jobsLimits.remoteCallTimeoutMs.value;
+      const deadline = clock.nowMs() + limitValues.remoteCallTimeoutMs;
       const sent = this.#client.makeUnaryRequest(
         PATH + call.name,
         serialize,
@@ -126,7 +126,7 @@ export class ChannelPool {
   }
 
   take(): JobChannel {
-    const { value: streamsMax } = jobsLimits.streamsPerChannelMax;
+    const { streamsPerChannelMax: streamsMax } = limitValues;
     const withRoom = [...this.#channels].find(({ streamsCount }) => streamsCount < streamsMax);
     const channel = withRoom ?? new JobChannel(this.#deps);
     this.#channels.add(channel);
@@ -148,7 +148,7 @@ export function closedError(): SynclineError {
 }
 
 export function errorOfStatus(
-  status: GrpcCallStatus | null,
+  status: GrpcCallStatus | null | undefined,
   { address }: GrpcTarget,
 ): SynclineError {
   if (status) return errorOfCallStatus(status, { service: 'the job service', address });

@@ -7,7 +7,7 @@ import { checkGrpcTarget, type GrpcTargetOptions } from '@syncline/protocol/grpc
 import { hasCode } from '../core/refusals.js';
 import { CheckedJobStore, type StoreReads, type StoreWrites } from '../engine/checked-job-store.js';
 import { type EngineDeps, withSystemDeps } from '../engine/store-adapter.js';
-import { mapProgress, type State } from '../job.js';
+import { mapProgress } from '../job.js';
 import {
   ALL_CAPABILITIES,
   type JobStore,
@@ -74,9 +74,9 @@ class RemoteJobStore extends CheckedJobStore {
   }
 
   /** The server may implement a different contract. */
-  protected override decode(bytes: Uint8Array, jobId: string): State {
+  protected override decode<T>(decodeNow: () => T): T {
     try {
-      return super.decode(bytes, jobId);
+      return decodeNow();
     } catch (thrown) {
       throw contractError(this.#deps.target, thrown);
     }

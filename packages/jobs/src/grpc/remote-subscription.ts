@@ -15,7 +15,7 @@ import {
   parseCursor,
   type StoreSubscribeOptions,
 } from '../job-store.js';
-import { jobsLimits } from '../limits.js';
+import { limitValues } from '../limits.js';
 import { outOfReach, type ReconnectOptions, reconnectDelayMs } from '../reconnect.js';
 import { jobCalls, type SubscribeRequest } from '../wire/calls.js';
 import { FrameReader } from '../wire/frames.js';
@@ -68,7 +68,7 @@ export class RemoteSubscription implements JobSubscription {
     for await (const [event] of this.batches(1)) if (event) yield event;
   }
 
-  async *batches(max = jobsLimits.frameEventsMax.value): AsyncGenerator<Batch> {
+  async *batches(max = limitValues.frameEventsMax): AsyncGenerator<Batch> {
     for await (const events of this.#run(max)) {
       for (let at = 0; at < events.length && !this.#stop.signal.aborted; at += max) {
         const batch = events.length <= max ? events : events.slice(at, at + max);
@@ -128,10 +128,10 @@ export class RemoteSubscription implements JobSubscription {
     const channel = pool.take();
     const frames: ClientReadableStream<Uint8Array> & AsyncIterable<Uint8Array> = channel.stream(
       jobCalls.subscribe,
-      this.#after === undefined ? request : { ...request, after: this.#after },
+      { ...request, after: this.#after },
     );
     let timedOut: SynclineError | undefined;
-    const { value: timeoutMs } = jobsLimits.remoteConnectTimeoutMs;
+    const { remoteConnectTimeoutMs: timeoutMs } = limitValues;
     const connectTimer = clock.setTimer(timeoutMs, () => {
       const message = `no connection to the job service at ${address} within ${timeoutMs} ms. Check the address and the TLS settings on both sides.`;
       timedOut = new SynclineError('unavailable', message, { details: { address } });

@@ -9,8 +9,9 @@ import { abortedError, SynclineError, type Timer } from '@syncline/kernel';
 import { decode, encode } from '@syncline/kernel/wire';
 import { errorFromGrpc } from '@syncline/protocol';
 import { type GrpcTarget, isCallRefused } from '@syncline/protocol/grpc';
+import { overloaded } from '../checks/values.js';
 import type { EncodedResult } from '../engine/checked-job-store.js';
-import { jobsLimits } from '../limits.js';
+import { limitValues } from '../limits.js';
 import {
   checkRequestBytes,
   ENVELOPE_BYTES,
@@ -48,11 +49,9 @@ export class RemoteWrites {
 
   /** `write` is a SetStateRequest. */
   async ask(write: Uint8Array, signal: AbortSignal | undefined): Promise<EncodedResult> {
-    const { value: waitingMax } = jobsLimits.remoteWritesMax;
-    if (this.#waiting.size >= waitingMax) {
-      const message = `${waitingMax} writes are waiting to be sent. Wait for earlier writes to finish.`;
-      throw new SynclineError('overloaded', message, { details: { limit: 'remoteWritesMax' } });
-    }
+    const waiting = 'writes are waiting to be sent. Wait for earlier writes to finish.';
+    if (this.#waiting.size >= limitValues.remoteWritesMax)
+      throw overloaded('remoteWritesMax', waiting);
     checkRequestBytes(setState.name, write); // one that fits into no message would block all behind it
     return new Promise((resolve, reject) => {
       const { clock, target } = this.#deps;
@@ -73,8 +72,8 @@ export class RemoteWrites {
           else resolve(result);
         },
       };
-      const { value: timeoutMs } = jobsLimits.remoteCallTimeoutMs;
-      const timer = clock.setTimer(timeoutMs, () => this.#giveUp(pending, late(target)));
+      const giveUp = () => this.#giveUp(pending, late(target));
+      const timer = clock.setTimer(limitValues.remoteCallTimeoutMs, giveUp);
       signal?.addEventListener('abort', abort);
       this.#nextNumber += 1;
       this.#unsettled.add(pending);
@@ -136,7 +135,7 @@ export class RemoteWrites {
 
   #awaitIdle(): void {
     this.#idleTimer?.cancel();
-    this.#idleTimer = this.#deps.clock.setTimer(jobsLimits.writeStreamIdleMs.value, () => {
+    this.#idleTimer = this.#deps.clock.setTimer(limitValues.writeStreamIdleMs, () => {
       this.#call?.finish();
       this.#call = undefined;
     });
@@ -163,7 +162,8 @@ class WriteCall {
   #isBlocked = false;
   /** The server has accepted the call: it sends headers at once, but none if it refuses the call. */
   #isBegun = false;
-  #status: StatusObject | undefined;
+  /** Undefined as long as it has not failed. */
+  #failure: StatusObject | undefined;
   /** Once `over`, it accepts no more writes. */
   state: 'open' | 'over' | 'ended' = 'open';
 
@@ -182,13 +182,13 @@ class WriteCall {
     });
     this.#call.on('error', () => undefined); // also reported by the status
     this.#call.on('status', (status: StatusObject) => {
-      this.#status = status;
+      if (status.code !== OK) this.#failure = status;
     });
     this.#call.on('end', () => this.#end());
   }
 
   get roomBytes(): number {
-    return this.#isBlocked ? 0 : jobsLimits.writeStreamBytesMax.value - this.#unansweredBytes;
+    return this.#isBlocked ? 0 : limitValues.writeStreamBytesMax - this.#unansweredBytes;
   }
 
   send(writes: readonly PendingWrite[]): void {
@@ -238,9 +238,8 @@ class WriteCall {
   }
 
   #end(): void {
-    const status = this.#status?.code === OK ? null : (this.#status ?? null);
-    const error = errorOfStatus(status, this.#target);
-    const isRefused = !this.#isBegun && status !== null && isCallRefused(status);
+    const error = errorOfStatus(this.#failure, this.#target);
+    const isRefused = !this.#isBegun && this.#failure && isCallRefused(this.#failure);
     this.#leave('ended', isRefused ? error : error.withOutcome('unknown'));
     this.#onChange(this);
   }
@@ -256,10 +255,10 @@ const { setState, setStates } = jobCalls;
 const OK = 0;
 
 /** The largest write fits into a message, and into an empty window. */
-const MESSAGE_BYTES_MAX = jobsLimits.requestBytesMax.value + ENVELOPE_BYTES;
+const MESSAGE_BYTES_MAX = limitValues.requestBytesMax + ENVELOPE_BYTES;
 
 function late({ address }: GrpcTarget): SynclineError {
-  const { value: timeoutMs } = jobsLimits.remoteCallTimeoutMs;
+  const { remoteCallTimeoutMs: timeoutMs } = limitValues;
   const message = `no reply from the job service at ${address} within ${timeoutMs} ms. Check that a server is running there, and the TLS settings on both sides.`;
   return new SynclineError('timeout', message, { details: { address } });
 }

@@ -4,13 +4,9 @@
 // J20  Nothing is created for a task that the job could not have, and nothing by a reader.
 import { hostname } from 'node:os';
 import {
-  type Clock,
-  createSystemClock,
-  createSystemRandom,
   createWarningLogger,
   type LogFields,
   type Logger,
-  type Random,
   SynclineError,
   silentMetrics,
 } from '@syncline/kernel';
@@ -18,9 +14,10 @@ import * as check from '@syncline/kernel/checks';
 import { checkLabels } from '../checks/input.js';
 import * as values from '../checks/values.js';
 import { noSuchJob } from '../core/refusals.js';
+import { type EngineDeps, withSystemDeps } from '../engine/store-adapter.js';
 import type { JobInfo, Labels } from '../job.js';
 import type { JobStore } from '../job-store.js';
-import { jobsLimits } from '../limits.js';
+import { limitValues } from '../limits.js';
 import type { JobsMetrics } from '../metrics-list.js';
 import type {
   JobManager,
@@ -44,20 +41,16 @@ export async function createJobManager<
   options: JobManagerOptions<Tags, Names> = {},
   deps: Partial<JobManagerDeps> = {},
 ): Promise<JobManager<Tags, Names>> {
-  const {
-    store,
-    jobId,
-    taskIndex: taskId,
-  } = check.checkMembers(target, 'the target', MANAGER_TARGET);
+  const { store, jobId, taskIndex } = check.checkMembers(target, 'the target', MANAGER_TARGET);
   const checked: ManagerOptions = check.checkMembers(options, 'the options', MANAGER_OPTIONS);
   const { signal, lease } = checked;
-  const parts = readerDeps(store, checked, { ...deps, logFields: { jobId, taskId } });
-  const call = { what: `opening task ${taskId} of job "${jobId}"`, isWrite: true, signal };
+  const parts = readerDeps(store, checked, { ...deps, logFields: { jobId, taskId: taskIndex } });
+  const call = { what: `opening task ${taskIndex} of job "${jobId}"`, isWrite: true, signal };
   using opening = new OpenCall(parts, call);
   const job = await openJob(opening, target, checked, parts.logger);
   const { incarnation } = job;
-  const holder = `${hostname()}:${process.pid}`.slice(0, jobsLimits.holderLengthMax.value);
-  const request = { jobId, incarnation, taskId, ttlMs: lease.ttlMs, holder };
+  const holder = `${hostname()}:${process.pid}`.slice(0, limitValues.holderLengthMax);
+  const request = { jobId, incarnation, taskId: taskIndex, ttlMs: lease.ttlMs, holder };
   const { epoch } = await opening.send((sent) =>
     store.lease({ ...request, action: 'claim', epoch: 0 }, sent),
   );
@@ -90,7 +83,7 @@ function readerDeps(
   { tags, statuses, timeoutMs, retry, observer, log }: ReaderOptions,
   deps: Partial<JobManagerDeps> & { readonly logFields: LogFields },
 ): ReaderDeps {
-  const { clock = createSystemClock(), random = createSystemRandom() } = deps;
+  const { clock, random } = withSystemDeps(deps);
   const logger = log.child(deps.logFields);
   return {
     ...{ store, clock, random, timeoutMs, retry, logger, observer },
@@ -116,18 +109,16 @@ async function openJob(
   if (job === undefined) {
     throw check.invalidArgument('taskIndex', taskIndex, `an integer from 0 to ${numTasks - 1}`);
   }
+  const numbers = { numTasks: job.numTasks, given: numTasks };
   if (job.numTasks !== numTasks && onNumTasksMismatch === 'fail') {
     const message = `job "${jobId}" has ${job.numTasks} tasks, not ${numTasks}. Start this process with ${job.numTasks}, or use another job id.`;
-    const details = { reason: 'num-tasks', numTasks: job.numTasks, given: numTasks };
-    throw new SynclineError('conflict', message, { details });
+    throw new SynclineError('conflict', message, { details: { reason: 'num-tasks', ...numbers } });
   }
   const wanted = `a task that exists: job "${jobId}" has ${job.numTasks} tasks, counted from 0`;
   check.refuseUnless(taskIndex < job.numTasks, 'taskIndex', { value: taskIndex, wanted });
   // Requested settings that have no effect because the job already existed are logged.
-  if (job.numTasks !== numTasks) {
-    const fields = { numTasks: job.numTasks, given: numTasks };
-    logger.warn('🟡 the job has a different number of tasks; using that of the job', fields);
-  }
+  if (job.numTasks !== numTasks)
+    logger.warn('🟡 the job has a different number of tasks; using that of the job', numbers);
   const { expectedTags } = job;
   const isSame =
     expectedTags.length === declared.length && expectedTags.every((tag) => declared.includes(tag));
@@ -188,10 +179,7 @@ export type JobManagerOptions<
   }>;
 
 /** Default to the system's; replaced in tests. */
-export interface JobManagerDeps {
-  readonly clock: Clock;
-  readonly random: Random;
-}
+export type JobManagerDeps = Pick<EngineDeps, 'clock' | 'random'>;
 
 const READER_TARGET: check.Checks<JobReaderTarget> = {
   store: check.checkThat(
@@ -202,7 +190,7 @@ const READER_TARGET: check.Checks<JobReaderTarget> = {
 };
 const MANAGER_TARGET: check.Checks<JobManagerTarget> = {
   ...READER_TARGET,
-  taskIndex: check.integer('taskIndex', 0, jobsLimits.tasksPerJobMax.value - 1),
+  taskIndex: check.integer('taskIndex', 0, limitValues.tasksPerJobMax - 1),
   numTasks: values.checkNumTasks,
 };
 

@@ -2,9 +2,9 @@ import { type Logger, SynclineError, silentLogger } from '@syncline/kernel';
 import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
 import { describe, expect, test, vi } from 'vitest';
 import { overrideStore } from '../conformance/override-store.js';
+import { createMemoryJobStore } from '../embedded/embedded-adapter.js';
 import type { LeaseRequest } from '../job.js';
 import type { JobStore } from '../job-store.js';
-import { createMemoryJobStore } from '../memory/memory-job-store.js';
 import type { JobManagerOptions } from './create-job-manager.js';
 import { createJobManager } from './create-job-manager.js';
 

@@ -2,9 +2,9 @@ import { type Clock, type Random, randomBelow, SynclineError } from '@syncline/k
 import { runInSimulation } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
 import { overrideStore } from '../conformance/override-store.js';
+import { createMemoryJobStore } from '../embedded/embedded-adapter.js';
 import type { State } from '../job.js';
 import type { JobStore, SetStateResult, StateWrite } from '../job-store.js';
-import { createMemoryJobStore } from '../memory/memory-job-store.js';
 import { createJobManager } from './create-job-manager.js';
 
 const SEEDS = 20;

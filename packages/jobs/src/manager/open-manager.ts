@@ -122,21 +122,19 @@ export class OpenManager extends OpenReader {
     const { incarnation } = this.info;
     let revision = 0;
     let hasBegun = false;
-    let write: GlobalWrite;
-    try {
-      write = await this.#writeGlobally('deleteJob', call, async (jobId, options) => {
-        hasBegun = true;
-        const found = await store.getJob(jobId, options);
-        if (found?.incarnation === incarnation) revision = found.revision;
-        await store.deleteJob(jobId, options);
-        return revision;
-      });
-    } catch (thrown) {
+    const deleting = this.#writeGlobally('deleteJob', call, async (jobId, options) => {
+      hasBegun = true;
+      const found = await store.getJob(jobId, options);
+      if (found?.incarnation === incarnation) revision = found.revision;
+      await store.deleteJob(jobId, options);
+      return revision;
+    });
+    const write = await deleting.catch((thrown: unknown): GlobalWrite => {
       // `fenced`: the job has been recreated since an attempt arrived, or since it was read.
       const isGone = hasCode(thrown, 'not-found') || (hasCode(thrown, 'fenced') && hasBegun);
       if (!isGone) throw thrown;
-      write = { applied: true, revision };
-    }
+      return { applied: true, revision };
+    });
     if (write.applied) {
       this.#isJobDeleted = true; // there is nothing left to renew or release
       this.#renewTimer?.cancel();
@@ -343,12 +341,11 @@ export class OpenManager extends OpenReader {
     const { states, random } = this.deps;
     this.#checkDeclared(input.tag);
     const { message = '', schemaVersion = states.tags.get(input.tag)?.schemaVersion ?? 1 } = input;
-    const newId = () => Buffer.from(random.bytes(EVENT_ID_BYTES)).toString('hex');
     return checkStateWrite({
       ...input,
       ...{ jobId, incarnation, taskId, epoch: this.#claim.epoch, message, schemaVersion },
       status: this.#statusOf(input.status),
-      eventId: input.eventId ?? newId(),
+      eventId: input.eventId ?? Buffer.from(random.bytes(EVENT_ID_BYTES)).toString('hex'),
     } as StateWrite);
   }
 }

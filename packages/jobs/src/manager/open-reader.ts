@@ -8,7 +8,7 @@ import { checkScope } from '../checks/input.js';
 import { hasCode } from '../core/refusals.js';
 import { defaultState, type JobInfo, type Progress, type Scope, type State } from '../job.js';
 import type { CallOptions, Cursor, JobEvent, JobStore, JobSubscription } from '../job-store.js';
-import { jobsLimits } from '../limits.js';
+import { limitValues } from '../limits.js';
 import type { JobsMetrics } from '../metrics-list.js';
 import { JobFold } from './job-fold.js';
 import type { SubscribeOptions } from './job-manager.js';
@@ -58,7 +58,6 @@ export class OpenReader implements AsyncDisposable {
   async getProgress(scope: Scope = {}, call: CallOptions = {}): Promise<Progress> {
     const { states } = this.deps;
     const progress = await this.#aggregate('getProgress', this.#checkScope(scope), call);
-    if (states.isPlain) return progress;
     const read = async <Row extends Pick<Progress, 'lowest' | 'worst'>>(row: Row) => {
       const [lowest, worst] = [await states.read(row.lowest), await states.read(row.worst)];
       return { ...row, lowest, worst };
@@ -70,7 +69,7 @@ export class OpenReader implements AsyncDisposable {
     const { store, states } = this.deps;
     const { jobId } = this.info;
     const checked = this.#checkScope(scope);
-    const limit = jobsLimits.listStatesMax.value;
+    const limit = limitValues.listStatesMax;
     let incarnation: string | undefined;
     for (let afterRevision = 0; ; ) {
       this.check();
@@ -80,9 +79,8 @@ export class OpenReader implements AsyncDisposable {
       incarnation ??= page.incarnation;
       if (page.incarnation !== incarnation) {
         const message = `job "${jobId}" was deleted and created again while its states were listed. List them again.`;
-        throw new SynclineError('conflict', message, {
-          details: { reason: 'incarnation', jobId },
-        });
+        const details = { reason: 'incarnation', jobId };
+        throw new SynclineError('conflict', message, { details });
       }
       for (const state of page.states) yield await states.read(state);
       if (!page.more) return;
@@ -152,9 +150,7 @@ export class OpenReader implements AsyncDisposable {
       if (!event.resumed) metrics.observe('syncline_jobs_replay_duration_seconds', seconds);
       pulledAtMs = undefined;
     };
-    async function* handOut(
-      from: AsyncIterable<readonly JobEvent[]>,
-    ): AsyncGenerator<readonly JobEvent[]> {
+    async function* handOut(from: AsyncIterable<readonly JobEvent[]>) {
       pulledAtMs = clock.monotonicMs();
       try {
         for await (const stored of from) {

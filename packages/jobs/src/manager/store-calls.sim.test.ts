@@ -3,8 +3,8 @@ import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
 import { describe, expect, test } from 'vitest';
 import { overrideStore } from '../conformance/override-store.js';
 import { TimerCount } from '../conformance/timer-count.js';
+import { createMemoryJobStore } from '../embedded/embedded-adapter.js';
 import type { JobStore } from '../job-store.js';
-import { createMemoryJobStore } from '../memory/memory-job-store.js';
 import { createJobManager } from './create-job-manager.js';
 
 const never = () => new Promise<never>(() => {});

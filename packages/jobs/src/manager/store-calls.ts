@@ -141,13 +141,10 @@ export class OpenCall implements Disposable {
     const leftMs = this.#deadlineMs - clock.monotonicMs();
     if (leftMs < retry.initialMs) return false;
     const waitMs = Math.min(backoffMs(attempt, retry, random), leftMs / 2);
-    return await new Promise((resolve) => {
-      const timer = clock.setTimer(waitMs, () => resolve(true));
-      this.#onEnd = () => {
-        timer.cancel();
-        resolve(false);
-      };
-    });
+    const over = new AbortController();
+    this.#onEnd = () => over.abort();
+    await clock.sleep(waitMs, over.signal).catch(() => {});
+    return this.#reason === undefined;
   }
 
   #follow(cause: AbortSignal, reasonOf: () => SynclineError): void {

@@ -2,8 +2,8 @@ import { runInSimulation } from '@syncline/kernel/testing';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { overrideStore, schemaOf } from '../conformance/override-store.js';
+import { createMemoryJobStore } from '../embedded/embedded-adapter.js';
 import { jobsLimits } from '../limits.js';
-import { createMemoryJobStore } from '../memory/memory-job-store.js';
 import { createJobManager } from './create-job-manager.js';
 
 const names = { jobId: 'job', taskIndex: 0, numTasks: 1 };

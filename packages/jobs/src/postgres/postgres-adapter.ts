@@ -10,7 +10,7 @@ import type { JobFilter, StoredChange } from '../engine/changes.js';
 import { type EngineJobStore, type EngineOptions, openJobStore } from '../engine/job-engine.js';
 import * as port from '../engine/store-adapter.js';
 import { ALL_CAPABILITIES } from '../job-store.js';
-import { jobsLimits } from '../limits.js';
+import { limitValues } from '../limits.js';
 import { type PostgresDeps, PostgresPool, type PostgresSession } from './postgres-client.js';
 import * as rows from './postgres-commit.js';
 import { migrate } from './postgres-schema.js';
@@ -56,7 +56,7 @@ class PostgresAdapter implements port.StoreAdapter<number>, port.SharedStore<num
         for (const request of requests) await this.#commit(request, decide);
         return;
       } catch (thrown) {
-        if (!isContention(thrown) || attempt >= jobsLimits.postgresAttemptsMax.value) throw thrown;
+        if (!isContention(thrown) || attempt >= limitValues.postgresAttemptsMax) throw thrown;
       }
     }
   }
@@ -221,7 +221,7 @@ export async function createPostgresJobStore(
     throw invalidArgument('connectionString', source, 'a connection string or a pool');
   const pool = new PostgresPool(source, schema);
   const { connectionsMax } = pool;
-  const viewsMax = Math.min(jobsLimits.postgresViewsMax.value, connectionsMax - OTHER_CONNECTIONS);
+  const viewsMax = Math.min(limitValues.postgresViewsMax, connectionsMax - OTHER_CONNECTIONS);
   const wanted = `a pool of at least ${OTHER_CONNECTIONS + 1} connections`;
   if (viewsMax <= 0) throw invalidArgument('pool', connectionsMax, wanted);
   const all = port.withSystemDeps(deps);

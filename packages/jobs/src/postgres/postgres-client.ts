@@ -8,7 +8,7 @@ import {
 } from '@syncline/kernel';
 import pg from 'pg';
 import type { EngineDeps } from '../engine/store-adapter.js';
-import { jobsLimits } from '../limits.js';
+import { limitValues } from '../limits.js';
 
 export interface PostgresDeps extends EngineDeps {
   readonly pool: PostgresPool;
@@ -38,10 +38,10 @@ export class PostgresSession {
 
   async begin(mode: string): Promise<void> {
     // A process that is paused in the middle must not block the others forever.
-    const { value: idleMs } = jobsLimits.postgresCallTimeoutMs;
+    const idleMs = 2 * limitValues.postgresCallTimeoutMs;
     await this.query(
       `BEGIN ${mode}; SET LOCAL search_path TO "${this.schema}"; ` +
-        `SET LOCAL idle_in_transaction_session_timeout = ${idleMs * 2}`,
+        `SET LOCAL idle_in_transaction_session_timeout = ${idleMs}`,
     );
   }
 
@@ -51,7 +51,7 @@ export class PostgresSession {
     values?: readonly unknown[],
     outcome: Outcome = 'not-applied',
   ): Promise<pg.QueryResult> {
-    const { value: query_timeout } = jobsLimits.postgresCallTimeoutMs;
+    const { postgresCallTimeoutMs: query_timeout } = limitValues;
     const query = { text, types, query_timeout, ...(values && { values: [...values] }) };
     const ask = () =>
       this.client.query(query).catch((thrown: unknown) => {
@@ -125,8 +125,8 @@ export class PostgresPool {
 function newPool(connectionString: string): pg.Pool {
   return new pg.Pool({
     connectionString,
-    max: jobsLimits.postgresConnectionsMax.value,
-    connectionTimeoutMillis: jobsLimits.postgresCallTimeoutMs.value,
+    max: limitValues.postgresConnectionsMax,
+    connectionTimeoutMillis: limitValues.postgresCallTimeoutMs,
     keepAlive: true,
     allowExitOnIdle: true,
     application_name: 'syncline jobs',

@@ -62,11 +62,9 @@ export async function readSince(
   const isSame = known?.row.incarnation === job.row.incarnation;
   const hasAll = isSame && after <= revision && (after === revision || after >= compactedTo);
   if (!hasAll) return { kind: 'rows', rows: await loadRows(session, job) };
-  if (after === revision) return { kind: 'changes', changes: [], compactedTo, logRecords };
-  const changes = await session.rows<StoredChange>(
-    `SELECT ${CHANGE_COLUMNS} FROM changes c WHERE job_no = $1 AND revision > $2 ORDER BY revision`,
-    [job.handle, after],
-  );
+  const query = `SELECT ${CHANGE_COLUMNS} FROM changes c WHERE job_no = $1 AND revision > $2 ORDER BY revision`;
+  const changes =
+    after === revision ? [] : await session.rows<StoredChange>(query, [job.handle, after]);
   return { kind: 'changes', changes, compactedTo, logRecords };
 }
 
@@ -145,6 +143,8 @@ export async function writeCommit(
   }
 }
 
+const CHANGE_FIELDS = ['revision', 'kind', 'taskId', 'tag', 'timestampMs', 'bytes'] as const;
+
 /** Writes all rows of a job in one statement: each extra one would cost a round trip while the job is locked. */
 function writeOf(job: port.JobCommit<number>, channel: string): [string, readonly unknown[]] {
   const { handle = 0, head, tasks, cells, changes, removed } = job;
@@ -195,14 +195,7 @@ function writeOf(job: port.JobCommit<number>, channel: string): [string, readonl
     part(
       `INSERT INTO changes SELECT $1, *
        FROM unnest(?::bigint[], ?::text[], ?::int[], ?::text[], ?::bigint[], ?::bytea[])`,
-      [
-        changes.map(({ revision }) => revision),
-        changes.map(({ kind }) => kind),
-        changes.map(({ taskId }) => taskId),
-        changes.map(({ tag }) => tag),
-        changes.map(({ timestampMs }) => timestampMs),
-        changes.map(({ bytes }) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)),
-      ],
+      CHANGE_FIELDS.map((field) => changes.map((change) => change[field])),
     );
   if (removed.length > 0)
     part('DELETE FROM changes WHERE job_no = $1 AND revision = ANY(?)', [

@@ -8,7 +8,7 @@
 // J18  A lease is lost between ttl and ttl + 1 s after its last renewal.
 import { backoffMs, SynclineError } from '@syncline/kernel';
 import type { AdapterHost, LeaseRef } from '../engine/store-adapter.js';
-import { jobsLimits } from '../limits.js';
+import { limitValues } from '../limits.js';
 import type { PostgresDeps, PostgresSession } from './postgres-client.js';
 
 export const OVERDUE = `t.is_watched AND t.state = 'held' AND t.ttl_ms > 0
@@ -56,7 +56,7 @@ export class PostgresWatch {
          coalesce((SELECT json_agg(l) FROM (SELECT j.job_id AS "jobId", j.metadata->>'incarnation' AS incarnation,
            t.task_id AS "taskId", t.epoch FROM tasks t JOIN jobs j USING (job_no)
            WHERE ${OVERDUE} AND NOT j.is_deleted LIMIT $2) l), '[]') AS leases`,
-      [this.floor ?? 'infinity', jobsLimits.commitWritesMax.value],
+      [this.floor ?? 'infinity', limitValues.commitWritesMax],
     );
     if (!found || !this.#isSteady(found.now_ms)) {
       this.floor = found?.now;
@@ -83,10 +83,8 @@ export class PostgresWatch {
         this.#session ??= await this.#listen(host);
         if (attempt > 0) await host.markLive();
         attempt = 0;
-        while (!signal.aborted) {
-          await this.#poll(this.#session, host);
-          await clock.sleep(jobsLimits.postgresPollMs.value, signal).catch(() => {});
-        }
+        await this.#poll(this.#session, host);
+        await clock.sleep(limitValues.postgresPollMs, signal).catch(() => {});
       } catch (thrown) {
         if (signal.aborted) break;
         if (attempt === 0) lostAtMs = clock.nowMs();

@@ -3,7 +3,7 @@
 import * as wire from '@syncline/kernel/wire';
 import type { GrpcFailure } from '@syncline/protocol';
 import type { WriteFields } from '../checks/checked-write.js';
-import { limitExceeded } from '../checks/values.js';
+import { checkBytes } from '../checks/values.js';
 import type { MeantJob } from '../core/decisions.js';
 import type {
   DeletedJob,
@@ -13,7 +13,6 @@ import type {
 } from '../engine/checked-job-store.js';
 import type { JobList, JobPatch, JobQuery, JobSpec, Scope } from '../job.js';
 import type { CreatedJob, Overflow } from '../job-store.js';
-import { jobsLimits } from '../limits.js';
 import * as messages from './messages.js';
 
 export const SERVICE = 'syncline.jobs.v1.JobService';
@@ -34,7 +33,7 @@ type UpdateRequest = GlobalRequest &
 export type SubscribeRequest = Readonly<{
   jobId: string;
   scope: Scope;
-  after?: string;
+  after?: string | undefined;
   includeLeases: boolean;
   includeJob: boolean;
   overflow?: Overflow;
@@ -234,10 +233,7 @@ export const jobCalls = {
 } as const;
 
 export function checkRequestBytes(name: string, { length }: Uint8Array): void {
-  const { value: bytesMax } = jobsLimits.requestBytesMax;
-  if (length <= bytesMax) return;
-  const message = `the ${name} request has ${length} bytes; at most ${bytesMax} are allowed. Send less at once.`;
-  throw limitExceeded('requestBytesMax', message);
+  checkBytes('requestBytesMax', length, `the ${name} request`, '. Send less at once.');
 }
 
 /** Maximum size of an item's envelope in a SetStates message, excluding its body. */

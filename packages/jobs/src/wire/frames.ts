@@ -4,7 +4,7 @@
 import * as wire from '@syncline/kernel/wire';
 import type { EncodedEvent } from '../engine/changes.js';
 import { formatCursor, type JobEvent } from '../job-store.js';
-import { jobsLimits } from '../limits.js';
+import { limitValues } from '../limits.js';
 import * as messages from './messages.js';
 
 const INCARNATION = 1;
@@ -105,7 +105,7 @@ const writer = new wire.WireWriter();
 
 /** All events of a frame have the same base, from which the client builds their cursors. */
 export function* framesOf(events: readonly EncodedEvent[]): Generator<Uint8Array> {
-  const { frameEventsMax, frameBytesMax } = jobsLimits;
+  const { frameEventsMax, frameBytesMax } = limitValues;
   for (let at = 0; at < events.length; ) {
     const start = at;
     const first = events[start];
@@ -113,12 +113,12 @@ export function* framesOf(events: readonly EncodedEvent[]): Generator<Uint8Array
     const base = first && baseOf(first);
     writer.clear();
     writer.text(INCARNATION, base ?? '');
-    for (; at < events.length && at - start < frameEventsMax.value; at += 1) {
+    for (; at < events.length && at - start < frameEventsMax; at += 1) {
       const event = events[at];
       if (event === undefined || (baseOf(event) ?? base) !== base) break;
       const before = writer.length;
       writeEvent(event);
-      if (writer.length <= frameBytesMax.value || at === start) continue;
+      if (writer.length <= frameBytesMax || at === start) continue;
       writer.cut(before);
       break;
     }

@@ -31,23 +31,21 @@ export type StoredState = Omit<
 
 /** `read` leaves the job id empty, for the caller to fill in. */
 export const stateMessage: wire.Message<StoredState> = {
-  write: writeState,
+  write(writer, state) {
+    writer.uint(1, state.taskId);
+    writer.text(2, state.tag);
+    writer.sint(3, state.status);
+    writer.text(4, state.message);
+    writer.uint(5, state.timestampMs);
+    writer.uint(6, state.version);
+    writer.uint(7, state.revision);
+    writer.text(8, state.eventId);
+    if (state.payloadJson !== undefined) writer.presentText(9, state.payloadJson);
+    writer.uint(10, state.schemaVersion);
+    if (state.progress !== undefined) writer.presentDouble(11, state.progress);
+  },
   read: (reader) => readStoredState(reader, ''),
 };
-
-function writeState(writer: wire.WireWriter, state: StoredState): void {
-  writer.uint(1, state.taskId);
-  writer.text(2, state.tag);
-  writer.sint(3, state.status);
-  writer.text(4, state.message);
-  writer.uint(5, state.timestampMs);
-  writer.uint(6, state.version);
-  writer.uint(7, state.revision);
-  writer.text(8, state.eventId);
-  if (state.payloadJson !== undefined) writer.presentText(9, state.payloadJson);
-  writer.uint(10, state.schemaVersion);
-  if (state.progress !== undefined) writer.presentDouble(11, state.progress);
-}
 
 export function readStoredState(reader: wire.WireReader, jobId: string): StoredState {
   const state: jobs.Mutable<StoredState> = jobs.defaultState(jobId, 0, '');

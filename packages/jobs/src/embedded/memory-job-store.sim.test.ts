@@ -7,7 +7,7 @@ import type { JobInfo } from '../job.js';
 import { JobStatus } from '../job.js';
 import type { JobEvent, JobStore, StateWrite } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
-import { createMemoryJobStore } from './memory-job-store.js';
+import { createMemoryJobStore } from './embedded-adapter.js';
 
 const RING_MAX = jobsLimits.memoryStoreRevisionsMax.value;
 

@@ -3,7 +3,7 @@ import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
 import { describe, expect, inject, test } from 'vitest';
 import { jobStoreSuite } from '../conformance/job-store-suite.js';
 import { TimerCount } from '../conformance/timer-count.js';
-import { createMemoryJobStore } from './memory-job-store.js';
+import { createMemoryJobStore } from './embedded-adapter.js';
 
 declare module 'vitest' {
   interface ProvidedContext {

@@ -131,6 +131,7 @@ async function stalledReaderStopsWriter(subject: NetworkSubject): Promise<void> 
   await using pair = await openPair(subject);
   await writeUntilStopped(subject, pair.client);
   assert.ok(pair.client.unsentBytes > subject.highWaterBytes);
+  assert.equal(pair.client.write(new Uint8Array(0)), false);
 }
 
 async function stoppedWriterGoesOn(subject: NetworkSubject): Promise<void> {

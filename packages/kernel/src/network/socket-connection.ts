@@ -88,7 +88,7 @@ export class SocketConnection implements Connection {
     const direct = this.#direct;
     const isFirst = this.#writesInFlight === 0;
     const rest = isFirst && direct ? direct.write(chunk) : chunk;
-    if (rest.length === 0) return true;
+    if (rest.length === 0) return isFirst || this.#isDrained();
     if ((!isFirst || direct) && !this.#isCorked) {
       this.#isCorked = true;
       this.#socket.cork();

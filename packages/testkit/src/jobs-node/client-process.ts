@@ -77,7 +77,7 @@ export class ClientProcess {
     return create(
       { store, jobId: pick(random, JOB_IDS), taskIndex, numTasks },
       {
-        tags: { [EXPECTED_TAG]: {} },
+        tags: Object.fromEntries(TAGS.map((tag) => [tag, { expected: tag === EXPECTED_TAG }])),
         lease: random.float() < 0.2 ? false : { ttlMs: plan.ttlMs, heartbeat },
         timeoutMs: pick(random, [1_500, 5_000]),
         retry: { initialMs: 10, maxMs: 200 },

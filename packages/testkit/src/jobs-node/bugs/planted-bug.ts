@@ -12,22 +12,21 @@ export const SOURCE_EDITS = {
   'jobs-publish-before-sync': [
     {
       file: COMMITS,
-      find: 'for (const staged of batch.jobs) if (staged.hasChanged) this.#apply(staged);',
+      find: 'for (const staged of changed) this.#apply(staged);',
       replace: '',
     },
     {
       file: COMMITS,
-      find: 'for (const staged of batch.jobs) if (staged.hasChanged) this.#publish(staged);',
+      find: 'for (const { job, changes } of changed) { jobs.publish(job, changes); onPublished(job); }',
       replace: '',
     },
     { file: COMMITS, find: 'await adapter.commit(', replace: 'const storing = adapter.commit(' },
     {
       file: COMMITS,
-      find: 'return batch.toCommit(); });',
-      replace: `return batch.toCommit(); });
-        const changed = (batch?.jobs ?? []).filter(({ hasChanged }) => hasChanged);
-        for (const staged of changed) this.#apply(staged);
-        for (const staged of changed) this.#publish(staged);
+      find: ': { jobs: changed, durability }; });',
+      replace: `: { jobs: changed, durability }; });
+        for (const staged of changed ?? []) this.#apply(staged);
+        for (const { job, changes } of changed ?? []) { jobs.publish(job, changes); onPublished(job); }
         await storing;`,
     },
   ],
@@ -35,9 +34,8 @@ export const SOURCE_EDITS = {
   'jobs-ack-before-sync': [
     {
       file: COMMITS,
-      find: 'return batch.toCommit();',
-      replace:
-        'const commit = batch.toCommit(); for (const call of calls) call.done(); return commit;',
+      find: 'const isSynced = changed.some(',
+      replace: 'for (const call of calls) call.done(); const isSynced = changed.some(',
     },
   ],
   /** A batch that contains a synced write is only buffered. */

@@ -8,7 +8,7 @@ import { hasCode } from '../core/refusals.js';
 import { limitValues } from '../limits.js';
 import type { EngineParts } from './commits.js';
 import type { JobMirror } from './job-mirror.js';
-import type { JobReads } from './job-reads.js';
+import type { Slots } from './slots.js';
 import type { StagedJob } from './staged-job.js';
 import type { RemovedChange } from './store-adapter.js';
 
@@ -19,19 +19,18 @@ const EVERYTHING = { scope: {}, withLeases: true, withJob: true };
 export type Compaction = ReturnType<typeof createCompaction>;
 
 export function createCompaction(
-  { clock, commits, logger }: EngineParts,
-  reads: JobReads,
+  { adapter, clock, commits, logger }: EngineParts,
+  slots: Slots,
   keysMax: number,
 ) {
   const running = new Set<Promise<void>>();
-  const stopping = new AbortController();
-  const { signal } = stopping;
+  let isStopped = false;
 
   const targetOf = ({ retention, head }: JobMirror) =>
     Math.min(head.revision, retention.outside(head.revision, clock.nowMs()));
 
   const isDue = (job: JobMirror, changesMin: number) =>
-    !signal.aborted && !job.isDeleted && targetOf(job) - job.head.compactedTo >= changesMin;
+    !isStopped && !job.isDeleted && targetOf(job) - job.head.compactedTo >= changesMin;
 
   async function run(job: JobMirror, changesMin: number): Promise<void> {
     try {
@@ -40,14 +39,16 @@ export function createCompaction(
       // A later commit triggers it again; until then the store keeps more than necessary.
       const { code } = SynclineError.from(thrown, 'storage-failed');
       const { jobId } = job.row;
-      if (code !== 'closed' && !job.isDeleted && !signal.aborted)
+      if (code !== 'closed' && !job.isDeleted)
         logger.warn('🟡 the log of a job was not compacted', { jobId, error: code });
     }
   }
 
-  /** False when the job is no longer in memory. */
+  /** False when the job is no longer in memory, or the store closes. */
   async function step(job: JobMirror): Promise<boolean> {
-    const { compactedTo, candidates } = await read(job);
+    const found = await read(job);
+    if (!found) return false;
+    const { compactedTo, candidates } = found;
     let isCurrent = false;
     const decide = (staged: StagedJob | undefined) => {
       isCurrent = staged?.job === job;
@@ -64,13 +65,15 @@ export function createCompaction(
     return isCurrent;
   }
 
-  /** A change that cannot be read is kept. */
+  /** A change that cannot be read is kept. Its view counts like those of readers, and waits like them. */
   async function read(job: JobMirror) {
+    using _slot = await slots.take();
+    if (isStopped) return undefined;
     const { compactedTo } = job.head;
     const through = Math.min(targetOf(job), compactedTo + keysMax);
     const candidates: RemovedChange[] = [];
     let bytes = 0;
-    const view = await reads.view(job.row, EVERYTHING, signal);
+    const view = await commits.whenInSync(() => adapter.openView(job, EVERYTHING));
     try {
       const onDamaged = (revision: number) => {
         const fields = { jobId: job.row.jobId, revision, error: 'corrupt' };
@@ -104,7 +107,7 @@ export function createCompaction(
     },
 
     async stop(): Promise<void> {
-      stopping.abort();
+      isStopped = true;
       await Promise.all(running);
     },
   };

@@ -81,7 +81,7 @@ export class EngineJobStore extends LocalJobStore implements AdapterHost {
     this.#leases = createLeases(parts);
     const begin = (signal: AbortSignal | undefined) => this.begin(signal);
     this.reads = new JobReads({ ...parts, begin }, this.#limits.openSnapshotsMax);
-    this.#compaction = createCompaction(parts, this.reads, this.#limits.compactionKeysMax);
+    this.#compaction = createCompaction(parts, this.reads.slots, this.#limits.compactionKeysMax);
     this.writes = jobWrites(parts, this.#leases);
   }
 

@@ -122,7 +122,7 @@ export class JobReads implements StoreReads {
         revision: view.revision,
         compactedTo: view.compactedTo,
         latest: (after) => view.latest(after),
-        changes: (after, onDamaged) => view.changes(after, onDamaged),
+        changes: (after) => view.changes(after),
         onWanted: (letGo) => {
           slot.letGo = letGo;
         },

@@ -4,7 +4,7 @@
 // anyone waits, the holders of views are asked, oldest first, whether they are stalled and can release theirs.
 import { abortedError, assert, type Clock, kernelLimits, type Timer } from '@syncline/kernel';
 
-export interface Slot {
+export interface Slot extends Disposable {
   /** Called while others wait. Returns whether the slot will be given back now. */
   letGo?: () => boolean;
   /** Call it exactly once. */
@@ -78,6 +78,7 @@ export class Slots {
         report();
         if (this.#taken.size === 0) for (const resolve of this.#onFree.splice(0)) resolve();
       },
+      [Symbol.dispose]: () => slot.giveBack(),
     };
     this.#taken.add(slot);
     report();

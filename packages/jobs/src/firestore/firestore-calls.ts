@@ -193,13 +193,9 @@ export class FirestoreCalls {
     const waiting = 'calls are waiting for Firestore. Try again later, or raise concurrencyMax.';
     if (this.#slots.waitingCount >= limitValues.firestoreCallsWaitingMax)
       throw overloaded('firestoreCallsWaitingMax', waiting);
-    const slot = await this.#slots.take(gaveUp);
-    try {
-      gaveUp.throwIfAborted();
-      return await call(gaveUp);
-    } finally {
-      slot.giveBack();
-    }
+    using _slot = await this.#slots.take(gaveUp);
+    gaveUp.throwIfAborted();
+    return await call(gaveUp);
   }
 
   async #end(): Promise<void> {

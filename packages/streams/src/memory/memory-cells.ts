@@ -197,15 +197,15 @@ export class MemoryCells<V, Ver> implements Cells<V, Ver, number> {
 
   /**
    * Captures the changes since the last call, in O(1). They are encoded in slices: call `advance` until it returns
-   * true; then `result` returns the segments.
+   * true. Each segment is added to `segments`, which `result` returns, as soon as it is complete.
    */
-  captureChanges(): MemoryCapture<V, Ver, readonly Segment[]> {
+  captureChanges(segments: Segment[] = []): MemoryCapture<V, Ver, readonly Segment[]> {
     this.#startGeneration();
     const capture = new MemoryCapture<V, Ver, readonly Segment[]>(this.schema, {
       table: this.#table,
       generation: this.#generation,
       since: this.#trackedSince,
-      output: () => new SegmentWriter(),
+      output: () => new SegmentWriter(segments),
       changed: this.#table.takeChanged(),
       memory: this.#captureMemory,
     });

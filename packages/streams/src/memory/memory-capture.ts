@@ -12,16 +12,20 @@ import { ByteWriter } from '../snapshot/byte-writer.js';
 import { REMOVED, writeEntry, writeRemoval } from '../snapshot/entry.js';
 import type { SegmentContent } from '../snapshot/segment.js';
 import { SliceBudget } from '../state/cells.js';
-import { keyOrder } from '../state/key.js';
+import { type Key, keyOrder } from '../state/key.js';
 import type { StateSchema } from '../state/state-schema.js';
 import { CHANGED_SLOTS, GONE, NOT_KEPT, type SlotTable } from './slot-table.js';
 
 /** The cost of sorting an entry into its group, relative to the cost of encoding it. */
 const SORT_COST = 1 / 4;
 
-/** An entry is kept in the last buffer if that is shorter, otherwise in a new one, so that buffers need not grow. */
+/** An entry is kept in the last buffer if that is shorter, otherwise in the next one. */
 const KEPT_BYTES = 64 * 1024;
+/** For the last entry of a buffer, so that buffers need not grow. */
+const KEPT_EXTRA_BYTES = 1_024;
 const KEPT_LENGTH_BYTES = 4;
+const SLOTS_FIRST = 64;
+const NO_SLOTS = new Uint32Array(0);
 
 /** Where the entries of a capture go: a snapshot, or the segments of a checkpoint. */
 export interface CaptureOutput<Result> {
@@ -48,6 +52,65 @@ export interface CaptureOptions<V, Ver, Result> {
    * by default they are omitted.
    */
   readonly changed?: Uint8Array;
+  /** Used by one capture at a time. Default: new. */
+  readonly memory?: CaptureMemory;
+}
+
+/**
+ * Memory that captures reuse. What is allocated for a capture would outlive several collections of young garbage, and
+ * a few megabytes of that cause a collection of the whole heap, which stops everything for milliseconds.
+ */
+export class CaptureMemory {
+  /** Kept entries, each after its length. `SlotTable.kept` has their places: `KEPT_BYTES` for each earlier buffer. */
+  readonly #kept: ByteWriter[] = [];
+  #keptCount = 0;
+  /** By group, followed by unused space. */
+  readonly #slots: Uint32Array[] = [];
+  readonly #slotCounts: number[] = [];
+
+  /** Buffers that the last capture did not need are freed. */
+  clear(): void {
+    this.#kept.length = this.#keptCount;
+    this.#keptCount = 0;
+    this.#slotCounts.fill(0);
+  }
+
+  /** The buffer for the next kept entry. */
+  bufferToKeep(): ByteWriter {
+    const last = this.#kept[this.#keptCount - 1];
+    if (last !== undefined && last.length < KEPT_BYTES) return last;
+    const next = this.#kept[this.#keptCount] ?? new ByteWriter(KEPT_BYTES + KEPT_EXTRA_BYTES);
+    next.clear();
+    this.#kept[this.#keptCount] = next;
+    this.#keptCount += 1;
+    return next;
+  }
+
+  /** The place of what starts here in the buffer for the next kept entry. */
+  placeOf(start: number): number {
+    return (this.#keptCount - 1) * KEPT_BYTES + start;
+  }
+
+  bufferAt(place: number): ByteWriter {
+    return this.#kept[Math.floor(place / KEPT_BYTES)] as ByteWriter;
+  }
+
+  addSlot(group: number, slot: number): void {
+    const count = this.#slotCounts[group] ?? 0;
+    let slots = this.#slots[group];
+    if (slots === undefined || count === slots.length) {
+      const grown = new Uint32Array(Math.max(SLOTS_FIRST, 2 * count));
+      if (slots !== undefined) grown.set(slots);
+      this.#slots[group] = grown;
+      slots = grown;
+    }
+    slots[count] = slot;
+    this.#slotCounts[group] = count + 1;
+  }
+
+  slotsOf(group: number): Uint32Array {
+    return (this.#slots[group] ?? NO_SLOTS).subarray(0, this.#slotCounts[group]);
+  }
 }
 
 export class MemoryCapture<V, Ver, Result> {
@@ -55,8 +118,7 @@ export class MemoryCapture<V, Ver, Result> {
   readonly #options: CaptureOptions<V, Ver, Result>;
   /** Slots that were added later are not part of the capture. */
   readonly #slotsEnd: number;
-  /** Kept entries, each after its length. `SlotTable.kept` has their places: `KEPT_BYTES` for each earlier buffer. */
-  readonly #kept: ByteWriter[] = [];
+  readonly #memory: CaptureMemory;
   readonly #work: Generator<void, Result>;
   #failure: { readonly thrown: unknown } | undefined;
   #result: { readonly value: Result } | undefined;
@@ -65,6 +127,8 @@ export class MemoryCapture<V, Ver, Result> {
     this.#schema = schema;
     this.#options = options;
     this.#slotsEnd = options.table.keys.length;
+    this.#memory = options.memory ?? new CaptureMemory();
+    this.#memory.clear();
     this.#work = this.#encode();
   }
 
@@ -78,11 +142,7 @@ export class MemoryCapture<V, Ver, Result> {
     table.kept[slot] = NOT_KEPT;
     if (slotGeneration < since || slotGeneration >= generation - 1) return;
     if (table.values[slot] === GONE && changed === undefined) return;
-    let buffer = this.#kept.at(-1);
-    if (buffer === undefined || buffer.length >= KEPT_BYTES) {
-      buffer = new ByteWriter(KEPT_BYTES);
-      this.#kept.push(buffer);
-    }
+    const buffer = this.#memory.bufferToKeep();
     const start = buffer.length;
     try {
       buffer.u32(0);
@@ -92,7 +152,7 @@ export class MemoryCapture<V, Ver, Result> {
       return;
     }
     buffer.setU32(start, buffer.length - start - KEPT_LENGTH_BYTES);
-    table.kept[slot] = (this.#kept.length - 1) * KEPT_BYTES + start;
+    table.kept[slot] = this.#memory.placeOf(start);
   }
 
   /** Encodes one slice. Returns true when there is nothing left to do. */
@@ -120,15 +180,17 @@ export class MemoryCapture<V, Ver, Result> {
 
   *#encode(): Generator<void, Result> {
     const { table } = this.#options;
-    const groups = Array.from({ length: this.#schema.keyGroups }, () => [] as number[]);
     const budget = new SliceBudget();
-    yield* this.#sortSlots(groups, budget);
+    yield* this.#sortSlots(budget);
     const output = this.#options.output();
-    for (const [group, slots] of groups.entries()) {
+    for (let group = 0; group < this.#schema.keyGroups; group += 1) {
+      const slots = this.#memory.slotsOf(group);
       if (slots.length === 0) continue;
       output.blocks.enter(0, group);
       let values = 0;
-      for (const place of keyOrder(slots.map((slot) => table.keyAt(slot)))) {
+      const keys: Key[] = [];
+      for (const slot of slots) keys.push(table.keyAt(slot));
+      for (const place of keyOrder(keys)) {
         const bytesBefore = output.bytes;
         if (this.#encodeSlot(output.blocks, slots[place] as number, group)) values += 1;
         if (budget.spend(1, output.bytes - bytesBefore)) yield;
@@ -140,11 +202,11 @@ export class MemoryCapture<V, Ver, Result> {
   }
 
   /** Adds the captured slots to their groups. */
-  *#sortSlots(groups: readonly number[][], budget: SliceBudget): Generator<void, void> {
+  *#sortSlots(budget: SliceBudget): Generator<void, void> {
     const { table, slots, changed } = this.#options;
     const { keyGroups } = this.#schema;
     const add = (slot: number) => {
-      if (this.#isCaptured(slot)) groups[table.groupAt(slot, keyGroups)]?.push(slot);
+      if (this.#isCaptured(slot)) this.#memory.addSlot(table.groupAt(slot, keyGroups), slot);
     };
     if (slots !== undefined) {
       for (const slot of slots) {
@@ -179,7 +241,7 @@ export class MemoryCapture<V, Ver, Result> {
     if (table.generations[slot] === generation) {
       const place = table.kept[slot] as number;
       if (place === NOT_KEPT) return false; // it was removed before the capture, and has come back since
-      const kept = this.#kept[Math.floor(place / KEPT_BYTES)] as ByteWriter;
+      const kept = this.#memory.bufferAt(place);
       const lengthAt = place % KEPT_BYTES;
       const start = lengthAt + KEPT_LENGTH_BYTES;
       isRemoved = kept.buffer[start] === REMOVED;

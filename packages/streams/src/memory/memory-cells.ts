@@ -15,7 +15,7 @@ import { type Cells, nextTurn, readSnapshot, runInSlices, type Turns } from '../
 import { checkKey, groupOf, type Key, showKey } from '../state/key.js';
 import { inState } from '../state/state-error.js';
 import type { StateSchema } from '../state/state-schema.js';
-import { type CaptureOutput, MemoryCapture } from './memory-capture.js';
+import { CaptureMemory, type CaptureOutput, MemoryCapture } from './memory-capture.js';
 import { GONE, SlotTable } from './slot-table.js';
 
 export interface MemoryCellsOptions {
@@ -53,6 +53,7 @@ export class MemoryCells<V, Ver> implements Cells<V, Ver, number> {
   #sampleIn = 1;
   /** The capture that is being encoded, if any. */
   #capture: MemoryCapture<V, Ver, unknown> | undefined;
+  readonly #captureMemory = new CaptureMemory();
   #isRestoring = false;
   /** Groups that are not decoded yet, and the schema that reads them. */
   #stored = new Map<number, StoredGroup>();
@@ -196,16 +197,17 @@ export class MemoryCells<V, Ver> implements Cells<V, Ver, number> {
 
   /**
    * Captures the changes since the last call, in O(1). They are encoded in slices: call `advance` until it returns
-   * true; then `result` returns the segments.
+   * true. Each segment is added to `segments`, which `result` returns, as soon as it is complete.
    */
-  captureChanges(): MemoryCapture<V, Ver, readonly Segment[]> {
+  captureChanges(segments: Segment[] = []): MemoryCapture<V, Ver, readonly Segment[]> {
     this.#startGeneration();
     const capture = new MemoryCapture<V, Ver, readonly Segment[]>(this.schema, {
       table: this.#table,
       generation: this.#generation,
       since: this.#trackedSince,
-      output: () => new SegmentWriter(),
+      output: () => new SegmentWriter(segments),
       changed: this.#table.takeChanged(),
+      memory: this.#captureMemory,
     });
     this.#capture = capture;
     this.#trackedSince = this.#generation;

@@ -5,7 +5,6 @@
 //
 // A group is the union of its segments, in which the newest entry of each key wins. Merging copies entries without
 // decoding their values, so it calls no codec and keeps the codec version of each entry.
-import { assert } from '@syncline/kernel';
 import { crc32 } from '@syncline/kernel/node';
 import type { SliceBudget } from '../state/cells.js';
 import { type Key, readKey } from '../state/key.js';
@@ -27,13 +26,18 @@ export interface Segment {
 /** `all`: every key that the group has now. `nothing`: the group has no keys left. Both replace earlier segments. */
 export type SegmentContent = 'changes' | 'all' | 'nothing';
 
-/** Collects blocks into one segment per group. Groups must be entered in ascending order. */
+/** Collects blocks into one segment per group. Groups must be entered one after the other. */
 export class SegmentWriter {
   readonly blocks = new BlockWriter((block) => this.#take(block));
-  readonly #segments: Segment[] = [];
+  readonly #segments: Segment[];
   #parts: WrittenBlock[] = [];
   readonly #holds = new Map<number, SegmentContent>();
   #bytes = 0;
+
+  /** A segment is added to `segments` as soon as it is complete. */
+  constructor(segments: Segment[] = []) {
+    this.#segments = segments;
+  }
 
   /** Total size of the finished blocks. */
   get bytes(): number {
@@ -90,6 +94,9 @@ export function readSegment<V, Ver>(
     if (payload.left > 0) payload.fail('the end of the block', `${payload.left} more bytes`);
   }
 }
+
+/** The cost of comparing an entry with that of another segment, relative to the cost of encoding one. */
+const COMPARE_COST = 1 / 16;
 
 /** Iterates over the entries of a segment without decoding their values. */
 class EntryCursor {
@@ -194,21 +201,20 @@ export function* mergeSegments(
   }
 }
 
-/** Merges all segments of a group into one, in slices of `budget`. Undefined if no entries are left. */
-export function* mergedSegment(
+/** Merges all segments of a group into one, which is added to `writer`, in slices of `budget`. */
+export function* writeMerged(
+  writer: SegmentWriter,
   name: string,
   group: number,
   segments: readonly Uint8Array[],
   versions: VersionType<unknown>,
   budget: SliceBudget,
-): Generator<void, Segment | undefined> {
-  const writer = new SegmentWriter();
+): Generator<void, void> {
   writer.blocks.enter(0, group);
+  writer.endGroup(group, 'all');
   for (const { bytes, start, end } of mergeSegments(name, segments, versions)) {
     writer.blocks.addEncoded(bytes, start, end);
-    if (budget.spend(segments.length, end - start)) yield; // each has an entry to compare
+    if (budget.spend(1 + segments.length * COMPARE_COST, end - start)) yield;
   }
-  const [segment, ...more] = writer.finish();
-  assert(more.length === 0, 'one group gives one segment');
-  return segment;
+  writer.finish();
 }

@@ -11,7 +11,7 @@ import { streamsLimits } from '../limits.js';
 import type { MemoryCapture } from '../memory/memory-capture.js';
 import { MemoryCells, type StoredGroup } from '../memory/memory-cells.js';
 import type { Entry } from '../snapshot/entry.js';
-import { mergedSegment, type Segment } from '../snapshot/segment.js';
+import { type Segment, SegmentWriter, writeMerged } from '../snapshot/segment.js';
 import { nextTurn, runInSlices, SliceBudget, type Turns } from '../state/cells.js';
 import { corrupt } from '../state/state-error.js';
 import { type StateSchema, type StoredSchema, storedSchema } from '../state/state-schema.js';
@@ -39,7 +39,9 @@ export interface StateCells
   > {
   readonly count: number;
   readonly changedBytes: number;
-  captureChanges(): Pick<MemoryCapture<unknown, unknown, readonly Segment[]>, 'advance' | 'result'>;
+  captureChanges(
+    segments: Segment[],
+  ): Pick<MemoryCapture<unknown, unknown, readonly Segment[]>, 'advance' | 'result'>;
 }
 
 interface MemoryState {
@@ -54,6 +56,8 @@ interface MemoryState {
 interface Captured {
   readonly state: MemoryState;
   readonly capture: ReturnType<StateCells['captureChanges']>;
+  /** Complete segments that are not stored yet. */
+  readonly segments: Segment[];
   next?: { readonly groups: Map<number, readonly StoredSegment[]>; readonly tableCrc: number };
 }
 
@@ -137,31 +141,41 @@ export class MemoryStates implements PipelineStates {
 
   capture(): void {
     assert(this.#captured.length === 0, 'one checkpoint at a time');
-    this.#captured = [...this.#states.values()].map((state) => ({
-      state,
-      capture: state.cells.captureChanges(),
-    }));
+    this.#captured = [...this.#states.values()].map((state) => {
+      const segments: Segment[] = [];
+      return { state, segments, capture: state.cells.captureChanges(segments) };
+    });
   }
 
   async encode(batch: StorageBatch, epoch: number): Promise<Readonly<Record<string, number>>> {
     let mergeBytesLeft = streamsLimits.segmentMergeBytesMax.value;
-    const budget = new SliceBudget();
     const tables: Record<string, number> = {};
     for (const captured of this.#captured) {
-      const { state, capture } = captured;
-      while (!capture.advance()) await nextTurn(this.#turns);
-      state.cells.endCapture();
-      const { uid } = state.cells.schema;
+      const { state, capture, segments } = captured;
+      const { schema } = state.cells;
+      const { uid } = schema;
       const groups = new Map(state.groups);
+      const add = (segment: Segment) => addSegment(batch, uid, groups, segment, epoch);
       for (const { group, epoch: old } of state.obsolete) {
         batch.delete(storeKeys.segment(uid, group, old));
       }
-      for (const segment of capture.result()) {
-        const work = this.#addSegment(batch, state, groups, segment, epoch, mergeBytesLeft, budget);
-        mergeBytesLeft -= await runInSlices(work, this.#turns);
+      let isUnchanged = state.tableCrc !== undefined;
+      const due: Segment[] = [];
+      for (let isDone = false; !isDone; ) {
+        isDone = capture.advance();
+        // The batch copies them: kept until the capture is done, they would cost garbage collections of the whole heap.
+        for (const segment of segments.splice(0)) {
+          isUnchanged = false;
+          if (isMergeDue(groups.get(segment.group), segment)) due.push(segment);
+          else add(segment);
+        }
+        if (!isDone) await nextTurn(this.#turns);
       }
-      const isUnchanged = capture.result().length === 0 && state.tableCrc !== undefined;
-      const sealed = isUnchanged ? undefined : seal(tableOf(state.cells.schema, groups));
+      state.cells.endCapture();
+      capture.result(); // throws if a value could not be encoded
+      const merging = this.#mergeDue(schema, groups, due, mergeBytesLeft, add);
+      mergeBytesLeft = await runInSlices(merging, this.#turns);
+      const sealed = isUnchanged ? undefined : seal(tableOf(schema, groups));
       if (sealed !== undefined) batch.put(storeKeys.table(uid), sealed);
       const tableCrc = sealed === undefined ? (state.tableCrc ?? 0) : crc32(sealed);
       captured.next = { groups, tableCrc };
@@ -170,46 +184,42 @@ export class MemoryStates implements PipelineStates {
     return tables;
   }
 
-  /** Adds the changes of a group, or the whole group if it is due for a rewrite. Returns the number of merged bytes. */
-  *#addSegment(
-    batch: StorageBatch,
-    { cells }: MemoryState,
-    groups: Map<number, readonly StoredSegment[]>,
-    segment: Segment,
-    epoch: number,
-    mergeBytesLeft: number,
-    budget: SliceBudget,
+  /** Adds changes of groups that are due for a rewrite, as whole groups while bytes are left. Returns what is left. */
+  *#mergeDue(
+    { uid, versions }: StateSchema<unknown, unknown>,
+    groups: ReadonlyMap<number, readonly StoredSegment[]>,
+    due: Segment[],
+    bytesMax: number,
+    add: (segment: Segment) => void,
   ): Generator<void, number> {
-    const { uid, versions } = cells.schema;
-    const { group, holds } = segment;
-    const live = groups.get(group) ?? [];
-    const isMerged = holds === 'changes' && isMergeDue(live, segment.bytes.length, mergeBytesLeft);
-    let added: Segment | undefined = holds === 'nothing' ? undefined : segment;
-    let mergedBytes = 0;
-    if (isMerged) {
-      const before = live.map(([old, bytes, , crc]) => this.#segment(uid, group, old, bytes, crc));
-      const all = [...before, segment.bytes];
-      mergedBytes = all.reduce((sum, { length }) => sum + length, 0);
+    let bytesLeft = bytesMax;
+    const budget = new SliceBudget();
+    const merged: Segment[] = [];
+    const writer = new SegmentWriter(merged);
+    const liveOf = ({ group }: Segment) => groups.get(group) ?? [];
+    // The longest chains first: in any fixed order, the last groups would all have to wait for `segmentsMax`.
+    due.sort((left, right) => liveOf(right).length - liveOf(left).length);
+    for (const segment of due) {
+      const { group } = segment;
+      const live = liveOf(segment);
+      const bytes = live.reduce((sum, [, size]) => sum + size, segment.bytes.length);
+      const isLong = live.length + 1 >= streamsLimits.segmentsMax.value;
+      if (bytes > bytesLeft && !isLong) {
+        add(segment);
+        continue;
+      }
+      bytesLeft -= bytes;
+      const parts: Uint8Array[] = [];
+      for (const [epoch, size, , crc] of live) {
+        parts.push(this.#segment(uid, group, epoch, size, crc));
+        if (budget.spend(1, size)) yield;
+      }
+      parts.push(segment.bytes);
       const name = `key group ${group} of state "${uid}"`;
-      added = yield* mergedSegment(name, group, all, versions, budget);
+      yield* writeMerged(writer, name, group, parts, versions, budget);
+      add(merged.pop() ?? { ...segment, holds: 'nothing' });
     }
-    const stored: StoredSegment | undefined = added && [
-      epoch,
-      added.bytes.length,
-      added.entries,
-      added.crc,
-    ];
-    if (added !== undefined) batch.put(storeKeys.segment(uid, group, epoch), added.bytes);
-    if (holds === 'changes' && !isMerged && stored !== undefined) {
-      assert(live.length + 1 < streamsLimits.segmentsMax.value, 'a chain of segments is bounded');
-      groups.set(group, [...live, stored]);
-    } else {
-      for (const [old] of live) batch.delete(storeKeys.segment(uid, group, old));
-      if (stored === undefined) groups.delete(group);
-      else groups.set(group, [stored]);
-    }
-    if (!isMerged && budget.spend(1, segment.bytes.length)) yield;
-    return mergedBytes;
+    return bytesLeft;
   }
 
   async settle(): Promise<void> {
@@ -249,17 +259,35 @@ export class MemoryStates implements PipelineStates {
 }
 
 function isMergeDue(
-  live: readonly StoredSegment[],
-  addedBytes: number,
-  mergeBytesLeft: number,
+  live: readonly StoredSegment[] = [],
+  { bytes: { length: addedBytes }, holds }: Segment,
 ): boolean {
-  const { segmentsMergeAt, segmentsMax } = streamsLimits;
-  if (live.length + 1 >= segmentsMax.value) return true;
   const [base, ...deltas] = live;
-  if (base === undefined || deltas.length === 0) return false;
-  const deltaBytes = deltas.reduce((sum, [, bytes]) => sum + bytes, addedBytes);
-  const isDue = live.length + 1 >= segmentsMergeAt.value || deltaBytes > base[1];
-  return isDue && base[1] + deltaBytes <= mergeBytesLeft;
+  if (holds !== 'changes' || base === undefined || deltas.length === 0) return false;
+  if (live.length + 1 >= streamsLimits.segmentsMergeAt.value) return true;
+  return deltas.reduce((sum, [, bytes]) => sum + bytes, addedBytes) > base[1];
+}
+
+function addSegment(
+  batch: StorageBatch,
+  uid: string,
+  groups: Map<number, readonly StoredSegment[]>,
+  { group, bytes, entries, crc, holds }: Segment,
+  epoch: number,
+): void {
+  const live = groups.get(group) ?? [];
+  const key = storeKeys.segment(uid, group, epoch);
+  const stored: StoredSegment = [epoch, bytes.length, entries, crc];
+  if (holds !== 'changes') {
+    for (const [old] of live) batch.delete(storeKeys.segment(uid, group, old));
+  }
+  if (holds !== 'nothing') batch.put(key, bytes);
+  if (holds === 'all') groups.set(group, [stored]);
+  else if (holds === 'nothing') groups.delete(group);
+  else {
+    assert(live.length + 1 < streamsLimits.segmentsMax.value, 'a chain of segments is bounded');
+    groups.set(group, [...live, stored]);
+  }
 }
 
 function tableOf(

@@ -324,8 +324,8 @@ export class RemoteCells implements StateCells {
     this.#stored = new Map();
   }
 
-  captureChanges(): ReturnType<StateCells['captureChanges']> {
-    const { segments } = this;
+  captureChanges(segments: Segment[]): ReturnType<StateCells['captureChanges']> {
+    segments.push(...this.segments);
     return { advance: () => true, result: () => segments };
   }
 

@@ -83,7 +83,7 @@ export class ClientProcess {
         retry: { initialMs: 10, maxMs: 200 },
       },
       { clock, random },
-    ) as unknown as Promise<JobManager>; // any tag is written, expected or not
+    );
   }
 
   async #step(manager: JobManager): Promise<void> {

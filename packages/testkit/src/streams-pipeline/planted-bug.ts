@@ -213,8 +213,8 @@ export const CHECKED_BUGS = {
   'T14 no key group is ever rewritten': [
     {
       file: 'store/memory-states',
-      find: 'const { segmentsMergeAt, segmentsMax } = streamsLimits;',
-      replace: 'return false; const { segmentsMergeAt, segmentsMax } = streamsLimits;',
+      find: 'const [base, ...deltas] = live;',
+      replace: 'return false; const [base, ...deltas] = live;',
     },
   ],
   'T16 a fence is not compared': [

@@ -28,6 +28,7 @@ export const jobsLimits = defineLimits({
   writeAnswersBytesMax: bytes(MIB, 'Unsent replies on one write stream. Further writes wait.'),
   writeStreamIdleMs: ms(1_000, 'The remote store ends a write stream that is idle this long.'),
   remoteWritesMax: entries(65_536, 'Unsent writes of a remote store. More are refused.'),
+  remoteWritesBytesMax: bytes(32 * MIB, 'Their bytes. Further writes are refused as overloaded.'),
   labelsMax: entries(16, 'Labels of a job. More are refused.'),
   labelNameBytesMax: bytes(64, 'Name of a label. A longer one is refused.'),
   labelValueBytesMax: bytes(256, 'Value of a label. A longer one is refused.'),

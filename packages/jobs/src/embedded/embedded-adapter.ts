@@ -74,6 +74,7 @@ export class EmbeddedAdapter implements port.StoreAdapter<Handle> {
       },
     });
     if (!commit) return;
+    if (commit.securesEarlier && this.#hasBufferedMark) await storage.secure();
     const batch = this.#batch;
     batch.clear();
     let { nextJobNo } = this.#row;

@@ -109,3 +109,22 @@ describe('a record that is back after a power loss', () => {
     });
   });
 });
+
+test('J3 a synced repeat of a buffered write is as durable as it asks, in the same commit or a later one', async () => {
+  const machine = new Machine();
+  await machine.simulation.run(async () => {
+    const { store } = await machine.start();
+    const writer = await TaskWriter.claim(store, await createJob(store));
+    await writer.set('a', 1, { durability: 'buffered' }); // synced, with the mark and the first write of its tag
+    await writer.set('b', 1);
+    const send = (tag: string, durability: 'buffered' | 'synced') =>
+      store.setState({ ...writer.write(tag, 2), eventId: `second-${tag}`, durability });
+    await send('a', 'buffered');
+    const [together] = await Promise.all([send('b', 'buffered'), send('b', 'synced')]);
+    expect(together).toMatchObject({ applied: true, duplicate: false });
+    expect(await send('a', 'synced')).toMatchObject({ applied: true, duplicate: true });
+    const after = (await machine.start()).store;
+    expect(await after.getState(JOB_ID, 0, 'a')).toMatchObject({ status: 2, version: 2 });
+    expect(await after.getState(JOB_ID, 0, 'b')).toMatchObject({ status: 2, version: 2 });
+  });
+});

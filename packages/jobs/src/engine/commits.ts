@@ -152,9 +152,11 @@ export class Commits {
         const batch = new CommitBatch(rows, jobs, this.jobsCount);
         for (const call of calls) call.prepare(batch);
         changed = batch.jobs.filter(({ hasChanged }) => hasChanged);
-        const isSynced = changed.some((staged) => staged.isSynced);
+        const { securesEarlier } = batch;
+        const isSynced = securesEarlier || changed.some((staged) => staged.isSynced);
         const durability = isSynced ? 'synced' : 'buffered';
-        return changed.length === 0 ? undefined : { jobs: changed, durability };
+        const isEmpty = changed.length === 0 && !securesEarlier;
+        return isEmpty ? undefined : { jobs: changed, durability, securesEarlier };
       });
     } catch (thrown) {
       if (thrown instanceof AssertionError) throw thrown;

@@ -112,11 +112,13 @@ export function jobWrites(parts: EngineParts, leases: Leases): StoreWrites {
 
     setState(write, signal) {
       const { jobId, taskId, tag } = write;
-      const decide: DecideCall<EncodedResult> = (staged) => {
+      const isSynced = write.durability !== 'buffered';
+      const decide: DecideCall<EncodedResult> = (staged, batch) => {
         const cell = staged?.cellOf(taskId, tag);
         const decision = core.decideSetState(staged?.rowsWith(taskId, cell), write, clock.nowMs());
         switch (decision.kind) {
           case 'duplicate':
+            batch.securesEarlier ||= isSynced; // the original may only be buffered
             return { applied: true, duplicate: true, state: encodeState(decision.state) };
           case 'version': {
             const current = cell && staged?.stateOf(taskId, tag);
@@ -125,7 +127,7 @@ export function jobWrites(parts: EngineParts, leases: Leases): StoreWrites {
           }
           case 'apply': {
             staged?.stage(decision);
-            if (staged && write.durability !== 'buffered') staged.hasSyncedState = true;
+            if (staged && isSynced) staged.hasSyncedState = true;
             const state = staged?.changes.at(-1)?.bytes ?? encodeState(decision.state);
             return { applied: true, duplicate: false, state };
           }

@@ -192,6 +192,7 @@ export class CommitBatch {
   /** In the order in which they were first used. A job that is deleted and recreated appears twice. */
   readonly jobs: StagedJob[] = [];
   readonly rows: port.CommitRows;
+  securesEarlier = false;
   readonly #cache: JobCache;
   readonly #jobsCount: number;
   readonly #byJobId = new Map<string, StagedJob>();

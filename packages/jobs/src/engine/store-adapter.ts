@@ -84,6 +84,8 @@ export type Commit<Handle = unknown> = Readonly<{
   jobs: readonly JobCommit<Handle>[];
   /** `synced` if any write in it requires that. */
   durability: kernel.Durability;
+  /** Whether all earlier commits must become as durable as `synced`, too. There may then be no jobs. */
+  securesEarlier: boolean;
 }>;
 
 /** A cell that `decide` will read, and whether it may need the state too. */

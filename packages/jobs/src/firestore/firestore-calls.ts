@@ -109,8 +109,8 @@ export class FirestoreCalls {
     options: CallOptions = {},
   ): Promise<T> {
     const { clock, random, firestore } = this.#deps;
+    let outcome = options.outcome ?? 'not-applied';
     for (let attempt = 0; ; attempt += 1) {
-      let outcome = options.outcome ?? 'not-applied';
       const call = (gaveUp: AbortSignal) => {
         const update = async (transaction: Transaction) => {
           const result = await body(transaction);

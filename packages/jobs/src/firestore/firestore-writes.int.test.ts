@@ -113,6 +113,29 @@ test('a call that fails says whether it may have been applied', async () => {
   expect(await send()).toMatchObject({ applied: true });
 });
 
+test('a creation whose reply was lost may have been applied, even if the next attempt commits nothing', async () => {
+  const settings = { projectId: 'lost-creation', ...server.settings, callTimeoutMs: 3_000 };
+  await using store = createFirestoreJobStore(settings);
+  const { gate } = server;
+  const untilCalled = () => expect.poll(() => gate.delayedCount, { interval: 5 }).toBe(1);
+  gate.setFaults({ losesCommitReplies: true, delayMs: Number.POSITIVE_INFINITY });
+  const commitsBefore = gate.committedCount;
+  const creation = store.createJob({ jobId: 'nightly', numTasks: 1 });
+  const refusal = expect(creation).rejects.toMatchObject({ code: 'timeout', outcome: 'unknown' });
+  while (gate.committedCount === commitsBefore) {
+    await untilCalled();
+    gate.letGo();
+    await new Promise(setImmediate);
+  }
+  await untilCalled(); // the client repeats the commit, and learns that its transaction is over
+  gate.letGo();
+  await untilCalled(); // the next attempt
+  gate.setFaults({ isRefusing: true });
+  gate.letGo();
+  await refusal;
+  gate.setFaults({});
+});
+
 test('writers of different keys of one job never overtake each other', async () => {
   const stores = Array.from({ length: PROCESSES }, () => processOf('many-keys'));
   const { writers } = await createStaffedJob(at(stores, 0), { numTasks: PROCESSES });

@@ -6,7 +6,7 @@
 // J15  If a job is created concurrently, one transaction commits; the others conflict, retry and find the created job.
 import { Buffer } from 'node:buffer';
 import type { Query, Transaction } from '@google-cloud/firestore';
-import { KeyedQueue } from '@syncline/kernel';
+import { KeyedQueue, type Outcome } from '@syncline/kernel';
 import type { CheckedWrite } from '../checks/checked-write.js';
 import * as core from '../core/decisions.js';
 import { checkIncarnationOf, tagsCount } from '../core/refusals.js';
@@ -75,7 +75,8 @@ export class FirestoreWrites implements StoreWrites {
     if (found.rows) {
       const { job } = found.rows;
       // If an earlier attempt created the job, its reply was lost.
-      return { job: await this.infoOf(job, signal), created: job.incarnation === incarnation };
+      const created = job.incarnation === incarnation;
+      return { job: await this.infoOf(job, signal, created ? 'unknown' : 'not-applied'), created };
     }
     if (found.stored) await this.#removeAll(found.stored.row);
     return this.createJob(spec, signal);
@@ -96,7 +97,7 @@ export class FirestoreWrites implements StoreWrites {
       core.decideMark(rows, meant, nowMs),
     );
     const isMarked = decision.kind === 'unchanged';
-    return isMarked && found.rows ? this.infoOf(found.rows.job, signal) : decision.info;
+    return isMarked && found.rows ? this.infoOf(found.rows.job, signal, 'unknown') : decision.info;
   };
 
   /**
@@ -213,11 +214,12 @@ export class FirestoreWrites implements StoreWrites {
     return { applied: kind !== 'version', duplicate: kind === 'duplicate', state };
   }
 
-  /** The job with its latest revision. */
-  async infoOf(row: JobRow, signal: Signal): Promise<JobInfo> {
+  /** The job with its latest revision. `outcome` is that of the call if this read fails. */
+  async infoOf(row: JobRow, signal: Signal, outcome: Outcome = 'not-applied'): Promise<JobInfo> {
     const { calls, watchOf } = this.#deps;
     const { jobId, metadataRevision } = row;
-    const revision = Math.max(metadataRevision, await calls.newestCommit(jobId, { signal }));
+    const newest = await calls.newestCommit(jobId, { signal, outcome });
+    const revision = Math.max(metadataRevision, newest);
     watchOf(jobId)?.noteShown(revision);
     return jobInfoOf(row, { revision, timestampMs: layout.millisOf(revision) });
   }

@@ -130,3 +130,20 @@ test('more than remoteWritesMax waiting writes are refused', () =>
     writes.close();
     await Promise.all(asked);
   }));
+
+test('more bytes than remoteWritesBytesMax waiting to be sent are refused', () =>
+  inWorld(async ({ writes, ask }) => {
+    const { value: max } = jobsLimits.remoteWritesBytesMax;
+    const bytes = 100_000;
+    const asked = Array.from({ length: Math.ceil(max / bytes) }, () => errorOf(ask(bytes)));
+    const small = errorOf(ask(0));
+    expect(await asked.at(-1)).toMatchObject({
+      code: 'overloaded',
+      outcome: 'not-applied',
+      details: { limit: 'remoteWritesBytesMax' },
+    });
+    writes.close();
+    expect(await small).toMatchObject({ code: 'closed' });
+    expect(await asked[0]).toMatchObject({ code: 'closed' });
+    await Promise.all(asked);
+  }));

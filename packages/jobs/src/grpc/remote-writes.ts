@@ -36,6 +36,7 @@ export class RemoteWrites {
   readonly #unsettled = new Set<PendingWrite>();
   /** The unsettled writes that were not sent yet. */
   readonly #waiting = new Set<PendingWrite>();
+  #waitingBytes = 0;
   #call: WriteCall | undefined;
   /** Includes calls that have ended on this side but not yet on the server. */
   readonly #calls = new Set<WriteCall>();
@@ -49,10 +50,14 @@ export class RemoteWrites {
 
   /** `write` is a SetStateRequest. */
   async ask(write: Uint8Array, signal: AbortSignal | undefined): Promise<EncodedResult> {
-    const waiting = 'writes are waiting to be sent. Wait for earlier writes to finish.';
-    if (this.#waiting.size >= limitValues.remoteWritesMax)
-      throw overloaded('remoteWritesMax', waiting);
+    const waiting = 'are waiting to be sent. Wait for earlier writes to finish.';
+    const { remoteWritesMax, remoteWritesBytesMax } = limitValues;
+    if (this.#waiting.size >= remoteWritesMax)
+      throw overloaded('remoteWritesMax', `writes ${waiting}`);
     checkRequestBytes(setState.name, write); // one that fits into no message would block all behind it
+    const bytes = windowBytesOf(write);
+    if (this.#waitingBytes + bytes > remoteWritesBytesMax)
+      throw overloaded('remoteWritesBytesMax', `bytes of writes ${waiting}`);
     return new Promise((resolve, reject) => {
       const { clock, target } = this.#deps;
       const abort = (): void => {
@@ -61,10 +66,10 @@ export class RemoteWrites {
       const pending: PendingWrite = {
         number: this.#nextNumber,
         write,
-        bytes: windowBytesOf(write),
+        bytes,
         settle: (result) => {
           if (!this.#unsettled.delete(pending)) return;
-          this.#waiting.delete(pending);
+          this.#leaveQueue(pending);
           timer.cancel();
           signal?.removeEventListener('abort', abort);
           if (this.#unsettled.size === 0 && this.#call !== undefined) this.#awaitIdle();
@@ -78,6 +83,7 @@ export class RemoteWrites {
       this.#nextNumber += 1;
       this.#unsettled.add(pending);
       this.#waiting.add(pending);
+      this.#waitingBytes += bytes;
       this.#plan();
     });
   }
@@ -87,6 +93,10 @@ export class RemoteWrites {
     this.#planned?.cancel();
     this.#idleTimer?.cancel();
     for (const call of this.#calls) call.cancel();
+  }
+
+  #leaveQueue(write: PendingWrite): void {
+    if (this.#waiting.delete(write)) this.#waitingBytes -= write.bytes;
   }
 
   /** Once sent, it is unknown whether the write has arrived. */
@@ -113,7 +123,7 @@ export class RemoteWrites {
         bytes += write.bytes;
         if (bytes > bytesMax) break;
         writes.push(write);
-        this.#waiting.delete(write);
+        this.#leaveQueue(write);
       }
       if (writes.length === 0) return; // continued when there is room
       this.#call.send(writes);

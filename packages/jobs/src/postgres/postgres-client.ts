@@ -14,6 +14,9 @@ export interface PostgresDeps extends EngineDeps {
   readonly pool: PostgresPool;
 }
 
+/** All commits survive a crash of the database, even if its default is otherwise: a cursor may contain any revision. */
+const SYNCED =
+  "SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off'";
 const INT8 = 20;
 /** Versions and revisions stay below 2^53. */
 const types: pg.CustomTypesConfig = {
@@ -41,7 +44,7 @@ export class PostgresSession {
     const idleMs = 2 * limitValues.postgresCallTimeoutMs;
     await this.query(
       `BEGIN ${mode}; SET LOCAL search_path TO "${this.schema}"; ` +
-        `SET LOCAL idle_in_transaction_session_timeout = ${idleMs}`,
+        `SET LOCAL idle_in_transaction_session_timeout = ${idleMs}; ${SYNCED}`,
     );
   }
 

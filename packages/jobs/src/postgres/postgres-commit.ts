@@ -115,10 +115,9 @@ export async function readCommitRows(
 
 export async function writeCommit(
   session: PostgresSession,
-  { jobs, durability }: port.Commit<number>,
+  { jobs }: port.Commit<number>,
 ): Promise<void> {
   const { schema: channel } = session;
-  if (durability === 'buffered') await session.query('SET LOCAL synchronous_commit = off');
   for (const job of jobs) {
     const { jobId } = job.row;
     if (job.kind === 'delete') {

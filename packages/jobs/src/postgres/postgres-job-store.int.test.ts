@@ -5,6 +5,7 @@ import { createSecureContext, TLSSocket } from 'node:tls';
 import { makeCertificates, type PostgresServer, startPostgres } from '@syncline/testkit';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createJob, JOB_ID, TaskWriter } from '../conformance/job-samples.js';
 import { createPostgresJobStore, type PostgresJobStoreOptions } from './postgres-adapter.js';
 
 let server: PostgresServer;
@@ -116,4 +117,22 @@ test('the rows of a deleted job go away', async () => {
   await expect.poll(count, { timeout: 60_000 }).toBe(0);
   await store.close();
   await pool.end();
+});
+
+test('J3 J6 no revision is given again after a crash, whatever durability the database and the writer prefer', async () => {
+  const careless = ['synchronous_commit=off', 'wal_writer_delay=10000', 'fsync=off'];
+  await using other = await startPostgres(...careless);
+  const connectionString = other.connectionString();
+  const revisionsOf = async () => {
+    await using store = await createPostgresJobStore({ connectionString });
+    const writer = await TaskWriter.claim(store, await createJob(store));
+    const { revision } = await writer.set('ingest', 1, { durability: 'buffered' });
+    return { revision, head: (await store.getJob(JOB_ID))?.revision };
+  };
+  const before = await revisionsOf();
+  await other.kill();
+  await other.start();
+  const after = await revisionsOf();
+  expect(before.head).toBe(before.revision);
+  expect(after.revision).toBe(before.revision + 2); // the claim takes one
 });

@@ -29,7 +29,7 @@ import { defineBench } from './measure.js';
 
 const EVENTS = 2_000_000;
 /** Pipelines read the same events several times. */
-const REPEATS = 5;
+const REPEATS = 15;
 const KEYS = 100_000;
 const BATCH_ITEMS = 512;
 const LINES = 2_000_000;
@@ -225,7 +225,7 @@ export const streamsBenches: readonly AnyBench[] = [
     name: 'streams-window-count',
     unit: 'events/s',
     about:
-      '10,000,000 events of 100,000 keys from memory, counted per window of 1 s, with a checkpoint each second, against a bare Map',
+      '30,000,000 events of 100,000 keys from memory, counted per window of 1 s, with a checkpoint each second, against a bare Map',
     contestants: [windowContestant('checkpoints', 1_000), contestant('Map', { task: 'Map' })],
     run: (subject) => subject.run(),
   }),

@@ -23,8 +23,8 @@ export const SOURCE_EDITS = {
     { file: COMMITS, find: 'await adapter.commit(', replace: 'const storing = adapter.commit(' },
     {
       file: COMMITS,
-      find: ': { jobs: changed, durability }; });',
-      replace: `: { jobs: changed, durability }; });
+      find: ': { jobs: changed, durability, securesEarlier }; });',
+      replace: `: { jobs: changed, durability, securesEarlier }; });
         for (const staged of changed ?? []) this.#apply(staged);
         for (const { job, changes } of changed ?? []) { jobs.publish(job, changes); onPublished(job); }
         await storing;`,
@@ -34,8 +34,8 @@ export const SOURCE_EDITS = {
   'jobs-ack-before-sync': [
     {
       file: COMMITS,
-      find: 'const isSynced = changed.some(',
-      replace: 'for (const call of calls) call.done(); const isSynced = changed.some(',
+      find: 'const isSynced = securesEarlier',
+      replace: 'for (const call of calls) call.done(); const isSynced = securesEarlier',
     },
   ],
   /** A batch that contains a synced write is only buffered. */
@@ -138,7 +138,9 @@ export const SOURCE_EDITS = {
     { file: ADAPTER, find: 'isSynced ||= marksBuffered;', replace: '' },
   ],
   /** A clean stop treats buffered writes as durable. */
-  'jobs-stop-trusts-buffered': [{ file: ADAPTER, find: 'await storage.secure();', replace: '' }],
+  'jobs-stop-trusts-buffered': [
+    { file: ADAPTER, find: 'try { await storage.secure();', replace: 'try {' },
+  ],
   /** A change is stamped with the wall clock, which can step back. */
   'jobs-timestamp-falls': [
     {

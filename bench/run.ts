@@ -95,7 +95,8 @@ async function measureAll(
   );
   (isJson ? process.stderr : process.stdout).write(factsLines(commit, wanted));
   for (const bench of wanted) {
-    const measured = await bench.measure(runs);
+    const measured = await measureIfInstalled(bench, runs);
+    if (measured === undefined) continue;
     const compared = compare(bench, measured);
     comparisons.push(...compared);
     const lines = isJson
@@ -104,6 +105,18 @@ async function measureAll(
     process.stdout.write(`${lines.join('\n')}\n`);
   }
   return comparisons;
+}
+
+/** Undefined if the bench needs a program, such as a peer, that is not installed. */
+async function measureIfInstalled(bench: AnyBench, runs: number) {
+  try {
+    return await bench.measure(runs);
+  } catch (thrown) {
+    const { code, syscall, path } = thrown as NodeJS.ErrnoException;
+    if (code !== 'ENOENT' || !syscall?.startsWith('spawn')) throw thrown;
+    process.stderr.write(`${bench.name}: not run, because ${path} is not installed.\n`);
+    return undefined;
+  }
 }
 
 /** The arguments, or what is wrong with them. */

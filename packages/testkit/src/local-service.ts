@@ -53,6 +53,7 @@ export async function startService(service: ServiceDescription): Promise<LocalSe
     await kill();
     const options = { cwd: directory.path, stdio: 'ignore', ...service.user } as const;
     child = spawn(command, [...args(port, directory.path)], options);
+    await once(child, 'spawn'); // rejects if it is not installed
     await untilReady(command, child, () => answers(port, greeting, ready));
   };
   await start();

@@ -2,7 +2,7 @@
 // are closed, some are abandoned, and some wake up later, long after their task was taken over.
 import { type createJobManager, type JobManager, JobStatus, type JobStore } from '@syncline/jobs';
 import { TimerCount } from '@syncline/jobs/testing';
-import { assert, type Durability, SynclineError } from '@syncline/kernel';
+import { assert, type Durability, SynclineError, silentLogger } from '@syncline/kernel';
 import type { SeededRandom, SimPorts } from '@syncline/kernel/testing';
 import { EXPECTED_TAG, JOB_IDS, type JobsPlan, pick, TAGS } from './jobs-plan.js';
 
@@ -81,6 +81,7 @@ export class ClientProcess {
         lease: random.float() < 0.2 ? false : { ttlMs: plan.ttlMs, heartbeat },
         timeoutMs: pick(random, [1_500, 5_000]),
         retry: { initialMs: 10, maxMs: 200 },
+        log: silentLogger, // outages are what is simulated
       },
       { clock, random },
     );

@@ -1,6 +1,6 @@
 // The process of a reader: follows one job over its link, from where the reader's previous process stopped.
 import type { createJobReader, JobReader, JobStore } from '@syncline/jobs';
-import { SynclineError } from '@syncline/kernel';
+import { SynclineError, silentLogger } from '@syncline/kernel';
 import type { SeededRandom, SimPorts } from '@syncline/kernel/testing';
 import type { JobFollower } from './job-follower.js';
 
@@ -32,10 +32,10 @@ async function openReader(deps: ReaderProcessDeps): Promise<JobReader | undefine
   const { ports, store, random, follower, create, isOver } = deps;
   const { clock } = ports;
   const { jobId } = follower.follow;
-  const retry = { initialMs: 10, maxMs: 50 };
+  const options = { timeoutMs: 2_000, retry: { initialMs: 10, maxMs: 50 }, log: silentLogger };
   while (!isOver()) {
     try {
-      return await create({ store, jobId }, { timeoutMs: 2_000, retry }, { clock, random });
+      return await create({ store, jobId }, options, { clock, random });
     } catch (thrown) {
       if (!(thrown instanceof SynclineError)) throw thrown;
       await clock.sleep(RETRY_MS * random.float());

@@ -15,7 +15,7 @@ export function isContention(thrown: unknown): boolean {
 }
 
 export function noSuchJob(jobId: string): SynclineError {
-  const message = `there is no job "${jobId}": it was never created here, or was deleted`;
+  const message = `no such job: "${jobId}" was never created here, or was deleted`;
   return new SynclineError('not-found', message, { details: { jobId } });
 }
 

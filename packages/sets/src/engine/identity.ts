@@ -49,7 +49,7 @@ export async function readIdentity(
   if ((await files.stat(OLD_STORE)) !== undefined) {
     throw conflict(
       'old-format',
-      'the directory of the sets holds data of an earlier version (db/), which this one does not read. ' +
+      'the sets directory contains data of an earlier version (db/), which this version cannot read. ' +
         'Move it away and start again; the sets then start empty, or load from a peer.',
     );
   }
@@ -59,14 +59,14 @@ export async function readIdentity(
   if (found.nodeId !== nodeId) {
     throw conflict(
       'node-id',
-      `this data belongs to node ${found.nodeId}, not to node ${nodeId}. ` +
+      `this data directory belongs to node ${found.nodeId}, not to node ${nodeId}. ` +
         `Give each node its own data directory, or start with node id ${found.nodeId}.`,
     );
   }
   if (found.clusterId !== clusterId) {
     throw conflict(
       'cluster-id',
-      `this data belongs to cluster "${found.clusterId}", not to "${clusterId}". The order of members ` +
+      `this data directory belongs to cluster "${found.clusterId}", not to "${clusterId}". The order of members ` +
         'depends on the cluster id, so it cannot change. Set it back, or start with an empty directory.',
     );
   }
@@ -142,7 +142,7 @@ function decode(bytes: Uint8Array): Identity {
 function damaged(why: string): SynclineError {
   return new SynclineError(
     'corrupt',
-    `the file "identity" in the directory of the sets is damaged: ${why}. Restore the directory from a backup, ` +
+    `the file "identity" in the sets directory is damaged: ${why}. Restore the directory from a backup, ` +
       'or move it away and start with an empty one.',
     { details: { path: PATH } },
   );

@@ -201,7 +201,7 @@ export class MissedRemoves {
     const message = this.#blocks.shift();
     if (message === undefined) return 'wait';
     const { listing, last } = message;
-    if (listing === undefined) throw new RibltError('corrupt', 'symbols come, not a listing');
+    if (listing === undefined) throw new RibltError('corrupt', 'received symbols instead of a listing');
     const { version } = this.#deps.offer;
     decodeListing(listing, (actor, from, length) => {
       if (from + length - 1 > version.counterOf(actor))

@@ -236,11 +236,11 @@ test('a blocked SYNCLINE.READ starts a pull; QUORUM asks peers for their version
     const quorum = ['SYNCLINE.READ', 'QUORUM', 'MAJORITY', 'SCARD', 'set'];
     expect(await reader.ask(...quorum)).toBe(':10\r\n');
     expect(await reader.ask('SYNCLINE.READ', 'QUORUM', '3', 'SCARD', 'set')).toBe(
-      '-NOQUORUM 2 of 3 nodes answered\r\n',
+      '-NOQUORUM 2 of 3 nodes responded\r\n',
     );
     nodes.cut(1, 2);
     await nodes.simulation.clock.sleep(5_000);
-    expect(await reader.ask(...quorum)).toBe('-NOQUORUM 1 of 2 nodes answered\r\n');
+    expect(await reader.ask(...quorum)).toBe('-NOQUORUM 1 of 2 nodes responded\r\n');
     writer.leave();
     reader.leave();
   }));

@@ -237,7 +237,7 @@ export class ReferenceJobStore implements JobStore {
     checkJobId(jobId);
     const job = this.#jobs.get(jobId);
     if (job) return job;
-    throw new SynclineError('not-found', `there is no job ${jobId}`);
+    throw new SynclineError('not-found', `no such job: ${jobId}`);
   }
 
   #meantJob(jobId: string, { incarnation }: JobCallOptions = {}): ReferenceJob {

@@ -133,7 +133,7 @@ test.each([
     const words = [...name, ...Array.from({ length: wordsMax }, () => '1')];
     expect(await talk.ask(...words.slice(0, wordsMax))).not.toMatch(/^-ERR more than/);
     expect(await talk.ask(...words.slice(0, wordsMax + 1))).toMatch(
-      /^-ERR more than 1024 words for '[a-z|]+', send fewer at once\r\n$/,
+      /^-ERR more than 1024 arguments for '[a-z|]+', send fewer at once\r\n$/,
     );
   }),
 );

@@ -6,7 +6,7 @@ import { openSets } from '../../local-sets.js';
 import type { Sets } from '../../sets.js';
 import { Talk } from '../../testing/talk.js';
 
-const queueFull = '-ERR transaction is larger than 10000 commands, 131072 words or 64 MiB';
+const queueFull = '-ERR transaction is larger than 10000 commands, 131072 arguments or 64 MiB';
 const readsTooMuch = /^-ERR transaction reads more than 65536 members and names or 32 MiB, /;
 const tooLarge = '-ERR transaction is larger than 65536 changes or 4 MiB\r\n';
 
@@ -222,7 +222,7 @@ test('S10 what all connections watch together is limited, and released', () =>
     const talks = Array.from({ length: setsLimits.watchersMax.value / each }, () => new Talk(sets));
     for (const talk of talks) expect(await talk.ask('WATCH', ...keys)).toBe('+OK\r\n');
     const late = new Talk(sets);
-    expect(await late.ask('WATCH', 'k')).toMatch(/^-ERR more than 65536 keys are watched by all/);
+    expect(await late.ask('WATCH', 'k')).toMatch(/^-ERR too many keys are watched by all/);
     await talks[0]?.ask('UNWATCH');
     expect(await late.ask('WATCH', 'k')).toBe('+OK\r\n');
     talks[1]?.leave();
@@ -288,12 +288,12 @@ test('a connection watches at most 1,024 keys', () =>
     const keys = Array.from({ length: setsLimits.watchedKeysMax.value }, (_, i) => `k${i}`);
     expect(await talk.ask('WATCH', ...keys)).toBe('+OK\r\n');
     expect(await talk.ask('WATCH', ...keys.toReversed(), 'k0'), 'again').toBe('+OK\r\n');
-    expect(await talk.ask('WATCH', 'more')).toBe('-ERR more than 1024 keys are watched\r\n');
+    expect(await talk.ask('WATCH', 'more')).toBe('-ERR too many watched keys, at most 1024 are allowed\r\n');
     await talk.ask('UNWATCH');
     expect(await talk.ask('WATCH', ...keys.map(() => 'one'), 'more')).toBe('+OK\r\n');
     const words = Array.from({ length: setsLimits.turnMembersMax.value }, () => 'one');
     expect(await talk.ask('WATCH', ...words)).toBe(
-      "-ERR more than 16384 words for 'watch', send fewer at once\r\n",
+      "-ERR more than 16384 arguments for 'watch', send fewer at once\r\n",
     );
   }));
 

@@ -214,7 +214,7 @@ export class Puller {
         throw invalid('a payload has a dot that its sender has not seen');
       if (counter <= this.#pin.version.counterOf(actor))
         throw invalid('a payload has a dot that it was told to leave out');
-      if (!this.#unseen.add(actor, counter)) throw invalid('a dot comes twice');
+      if (!this.#unseen.add(actor, counter)) throw invalid('a dot appears twice');
     }
     if (this.#unseen.size > offer.unseen || (payload.isLast && this.#unseen.size < offer.unseen))
       throw invalid(`a pull delivered ${this.#unseen.size} dots, but ${offer.unseen} were offered`);

@@ -27,7 +27,7 @@ test('the error for a command that only Redis knows says so', () =>
     for (const [command, remark] of [
       ['COPY', 'SUNIONSTORE copies a set.'],
       ['SORT', 'Sort the members in the client.'],
-      ['DUMP', 'There are no dumps; copy the members with SSCAN and SADD.'],
+      ['DUMP', 'There is no dump format; copy the members with SSCAN and SADD.'],
       ['MOVE', 'There is only database 0.'],
     ] as const)
       expect(await talk.ask(command, 'a')).toMatch(new RegExp(`\\) ${remark}\r\n$`));

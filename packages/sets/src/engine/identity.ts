@@ -115,9 +115,9 @@ export function chooseEpoch(
 export function restoredCopy(epoch: number): SynclineError {
   return conflict(
     'restored-copy',
-    `peers have operations of this node under epoch ${epoch} that it does not have, and it has made others since its ` +
-      'start. Either another node runs with the same id, or the data directory was restored from a copy. Move the ' +
-      'directory away and start again; the sets are then loaded from a peer.',
+    `peers have operations of epoch ${epoch} of this node that its own disk lacks, and the node has accepted writes ` +
+      'since it started. Either another node runs with the same id, or the data directory was restored from a copy. ' +
+      'Move the directory away and start again; the sets are then loaded from a peer.',
   );
 }
 

@@ -101,7 +101,10 @@ export class Handshake {
       return this.#fail('refused', `it expected node ${hello.toNodeId}; check the peer addresses`);
     }
     if (dialledNodeId !== undefined && hello.nodeId !== dialledNodeId) {
-      return this.#fail('refused', `node ${hello.nodeId} responded instead; check the peer addresses`);
+      return this.#fail(
+        'refused',
+        `node ${hello.nodeId} responded instead; check the peer addresses`,
+      );
     }
     if (hello.nodeId === nodeId) {
       return this.#fail(

@@ -234,6 +234,9 @@ function parseReply(
       return { reply: items, end: position };
     }
     default:
-      return { reply: new SynclineError('invalid-argument', `unexpected reply from a node: ${line}`), end };
+      return {
+        reply: new SynclineError('invalid-argument', `unexpected reply from a node: ${line}`),
+        end,
+      };
   }
 }

@@ -33,7 +33,8 @@ export class WireFields {
       const field = tag >>> 3;
       const letter = shape[field - 1] ?? '';
       if ((tag & 7) !== wireTypeOf[letter]) reader.fail(`field tag ${tag} is unknown`);
-      if (letter !== 'r' && (seen & (1 << field)) !== 0) reader.fail(`field ${field} appears twice`);
+      if (letter !== 'r' && (seen & (1 << field)) !== 0)
+        reader.fail(`field ${field} appears twice`);
       seen |= 1 << field;
       if (letter === 'n') this.#numbers[field] = reader.uint32();
       else if (letter === 'w') this.#numbers[field] = reader.fixed32();

@@ -255,7 +255,8 @@ export class CheckpointDecoder {
   #readHeader(): boolean {
     const rest = this.#rest;
     if (rest.length < 14) return false;
-    if (!rest.subarray(0, 8).equals(MAGIC)) this.#fail('it does not begin with a checkpoint header');
+    if (!rest.subarray(0, 8).equals(MAGIC))
+      this.#fail('it does not begin with a checkpoint header');
     const format = rest.readUInt16BE(8);
     if (format !== FORMAT) this.#fail(`its format is ${format}, this version reads ${FORMAT}`);
     const clusterEnd = 14 + rest.readUInt16BE(12);

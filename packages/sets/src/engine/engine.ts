@@ -180,8 +180,8 @@ export class SetsEngine {
       };
       const { state, turns } = this;
       const limits = this.#limits;
-      const keepsOwn = this.replica !== undefined;
-      const loadDeps = { state, files, clock, logger, limits, keepsOwn, onProgress };
+      const keepsOwnOperations = this.replica !== undefined;
+      const loadDeps = { state, files, clock, logger, limits, keepsOwnOperations, onProgress };
       const loaded = await load(loadDeps, identity);
       this.log = loaded.log;
       this.#own = loaded.own;

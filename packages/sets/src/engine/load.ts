@@ -49,7 +49,7 @@ export interface LoadDeps {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly limits: EngineLimits;
-  readonly keepsOwn: boolean;
+  readonly keepsOwnOperations: boolean;
   onProgress(loadedBytes: number, totalBytes: number): void;
 }
 
@@ -100,7 +100,7 @@ export async function load(deps: LoadDeps, identity: Identity): Promise<Loaded> 
   }
   let replayed = 0;
   const repairs = new RepairReplay(state);
-  const own = new OwnKeeper(identity, deps.keepsOwn);
+  const own = new OwnKeeper(identity, deps.keepsOwnOperations);
   const reader = new OperationReader('corrupt');
   const onOperation = (operation: Operation, body: Uint8Array) => {
     own.see(operation, body);
@@ -182,10 +182,10 @@ class LoadSlices {
 
   /** Undefined: all steps are done. */
   run(steps: Iterator<void>): Promise<void> | undefined {
-    return this.#runSlice(steps) ? undefined : this.#goOn(steps);
+    return this.#runSlice(steps) ? undefined : this.#runRest(steps);
   }
 
-  async #goOn(steps: Iterator<void>): Promise<void> {
+  async #runRest(steps: Iterator<void>): Promise<void> {
     for (let isOver = false; !isOver; ) {
       await new Promise<void>((resolve) => this.#clock.defer(resolve));
       this.#startMs = this.#clock.monotonicMs();
@@ -287,7 +287,8 @@ class CheckpointLoader implements CheckpointVisitor {
     const { nodeId, clusterId } = this.#identity;
     if (header.nodeId !== nodeId || header.clusterId !== clusterId)
       this.#fail(`it belongs to node ${header.nodeId} of cluster "${header.clusterId}"`);
-    if (header.logNumber !== this.#number) this.#fail(`it belongs to log number ${header.logNumber}`);
+    if (header.logNumber !== this.#number)
+      this.#fail(`it belongs to log number ${header.logNumber}`);
     this.#header = header;
     this.#state.version.load(header.version);
   }

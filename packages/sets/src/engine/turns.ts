@@ -114,7 +114,7 @@ export class Turns {
   }
 
   /** Something else was appended: there is space again. */
-  foundRoom(): void {
+  spaceAvailable(): void {
     this.fullBy = this.#log?.fullBy;
   }
 

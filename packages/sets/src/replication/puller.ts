@@ -204,7 +204,8 @@ export class Puller {
     const { offer } = this;
     if (offer === undefined || this.#isPayloadComplete) return;
     this.#framesReceived += 1;
-    if (this.#framesReceived > this.#framesAsked) throw invalid('received a payload that was not requested');
+    if (this.#framesReceived > this.#framesAsked)
+      throw invalid('received a payload that was not requested');
     if (encoded.length > setsLimits.repairRecordBytesMax.value)
       throw invalid(`a payload of ${encoded.length} bytes is too large`);
     const payload = new Payload(encoded, 'invalid-argument');

@@ -111,7 +111,7 @@ const BUGS = {
   'sets-no-pull': bug(
     /S36: /,
     edit(REPLICA, 'this.#pulls.want(peer, reason);', 'void [peer, reason];'),
-    edit('replication/pull-schedule', "this.wantAny('interval');", ''),
+    edit('replication/pull-schedule', "this.requestAny('interval');", ''),
   ),
   /** T13: a peer runs a remove as a command on its own state, instead of dropping the dots that were seen. */
   'sets-remove-as-command': bug(

@@ -114,14 +114,18 @@ test('a node without peers is a majority of one', () =>
     expect(await read('AFTER', 'x')).toMatch(/^-ERR invalid version, expected /);
     for (const entry of ['1.99999:9', '0.1:9', '1.1:0'])
       expect(await read('AFTER', `1.1:1,${entry}`)).toContain(`-ERR '${entry}' is out of range:`);
-    expect(await read('AFTER', '1.1:1,'.repeat(4096))).toMatch(/^-ERR invalid version, more than 4096 /);
+    expect(await read('AFTER', '1.1:1,'.repeat(4096))).toMatch(
+      /^-ERR invalid version, more than 4096 /,
+    );
   }));
 
 test('SYNCLINE.READ takes read-only commands, large ones too', () =>
   withSets(async (sets) => {
     const talk = new Talk(sets);
     await talk.ask('SADD', 'k', 'a');
-    expect(await talk.ask('SYNCLINE.READ', 'SADD', 'k', 'b')).toMatch(/^-ERR SYNCLINE.READ requires /);
+    expect(await talk.ask('SYNCLINE.READ', 'SADD', 'k', 'b')).toMatch(
+      /^-ERR SYNCLINE.READ requires /,
+    );
     expect(await talk.ask('SYNCLINE.READ', 'FOO')).toMatch(/^-ERR unknown command 'FOO'/);
     expect(await talk.ask('SYNCLINE.READ', 'SCARD')).toBe(
       "-ERR wrong number of arguments for 'scard' command\r\n",

@@ -288,7 +288,9 @@ test('a connection watches at most 1,024 keys', () =>
     const keys = Array.from({ length: setsLimits.watchedKeysMax.value }, (_, i) => `k${i}`);
     expect(await talk.ask('WATCH', ...keys)).toBe('+OK\r\n');
     expect(await talk.ask('WATCH', ...keys.toReversed(), 'k0'), 'again').toBe('+OK\r\n');
-    expect(await talk.ask('WATCH', 'more')).toBe('-ERR too many watched keys, at most 1024 are allowed\r\n');
+    expect(await talk.ask('WATCH', 'more')).toBe(
+      '-ERR too many watched keys, at most 1024 are allowed\r\n',
+    );
     await talk.ask('UNWATCH');
     expect(await talk.ask('WATCH', ...keys.map(() => 'one'), 'more')).toBe('+OK\r\n');
     const words = Array.from({ length: setsLimits.turnMembersMax.value }, () => 'one');

@@ -1,6 +1,6 @@
 import { ERROR_TABLE } from '@syncline/protocol';
 import { expect, test } from 'vitest';
-import { errorFor, errorTexts, errorWords } from './errors.js';
+import { errorFor, errorTexts, errorPrefixes } from './errors.js';
 
 test('every word that an error begins with is listed, and no other', () => {
   const texts = [
@@ -11,5 +11,5 @@ test('every word that an error begins with is listed, and no other', () => {
     errorFor.notReady('-'),
   ];
   const words = new Set(texts.map((text) => text.split(' ')[0] ?? ''));
-  expect(words).toEqual(new Set(Object.keys(errorWords)));
+  expect(words).toEqual(new Set(Object.keys(errorPrefixes)));
 });

@@ -126,10 +126,10 @@ function unknownCommand(words: readonly string[], remark: string | undefined): s
 }
 
 /**
- * The words that errors over RESP begin with, and when each is sent. Programs branch on them, so docs/ERRORS.md
+ * The prefixes of RESP errors, and when each is sent. Programs branch on them, so docs/ERRORS.md
  * lists them all.
  */
-export const errorWords = {
+export const errorPrefixes = {
   ERR: 'Any other error: the request is invalid, or a limit was exceeded. The text says which.',
   EXECABORT:
     'EXEC: a queued command was refused, or EXEC itself. No part of the transaction has run.',

@@ -106,7 +106,7 @@ describe('waitFor', () => {
     expect((await waiting).revision).toBe(state.revision);
   });
 
-  test('an outage says to call it again; the same error from the predicate is not changed', async () => {
+  test('an outage error says to call it again; the same error from the predicate is not changed', async () => {
     const { store, zero } = await openBoth();
     const cause = new SynclineError('unavailable', 'connection refused.');
     const outage = storeUnreachable(checkReconnect(), { cursor: undefined, cause });

@@ -2,7 +2,7 @@ import { ERROR_TABLE } from '@syncline/protocol';
 import { expect, test } from 'vitest';
 import { errorFor, errorTexts, errorPrefixes } from './errors.js';
 
-test('every word that an error begins with is listed, and no other', () => {
+test('every error prefix is listed, and no other', () => {
   const texts = [
     ...Object.values(errorTexts),
     ...Object.values(ERROR_TABLE).map(({ resp }) => resp),

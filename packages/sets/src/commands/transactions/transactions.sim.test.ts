@@ -110,7 +110,7 @@ test('S22 a transaction takes one counter per element that it adds, and none for
 const largeMembers = (prefix: string, count: number) =>
   Array.from({ length: count }, (_, index) => `${prefix}${index}`.padEnd(65_536, '.'));
 
-test('S22 what changes more than one operation holds is refused whole', () =>
+test('S22 a transaction that changes more than one operation holds is refused as a whole', () =>
   withSets(async (sets) => {
     const talk = new Talk(sets);
     await talk.ask('SADD', 'before', 'x');
@@ -139,7 +139,7 @@ test('S22 a command that is several changes is undone with the rest', () =>
     expect(await talk.ask('SADD', 'l', 'x')).toBe(':1\r\n');
   }));
 
-test('a transaction that reads too many members is refused whole', () =>
+test('a transaction that reads too many members is refused as a whole', () =>
   withSets(async (sets) => {
     const members = Array.from({ length: 1_000 }, (_, index) => `m${index}`);
     const walks = Array.from({ length: 66 }, () => ['SMEMBERS', 'k']);
@@ -173,7 +173,7 @@ test('queued commands are limited', () =>
     ]);
   }));
 
-test('S10 the words of queued commands are limited', () =>
+test('S10 the arguments of queued commands are limited', () =>
   withSets(async (sets) => {
     const talk = new Talk(sets);
     const half = Array.from({ length: setsLimits.transactionWordsMax.value / 2 - 2 }, () => 'm');

@@ -1,6 +1,6 @@
 import { ERROR_TABLE } from '@syncline/protocol';
 import { expect, test } from 'vitest';
-import { errorFor, errorTexts, errorPrefixes } from './errors.js';
+import { errorFor, errorPrefixes, errorTexts } from './errors.js';
 
 test('every error prefix is listed, and no other', () => {
   const texts = [

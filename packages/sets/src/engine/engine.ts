@@ -50,7 +50,7 @@ export class SetsEngine {
   readonly state: SetsState;
   readonly turns: Turns;
   readonly keyspace: LocalKeyspace;
-  /** Undefined: this node is alone. */
+  /** Undefined if this node has no peers. */
   readonly replica: Replica | undefined;
   memoryBytesMax: number;
   readonly #deps: SetsDeps;
@@ -314,7 +314,7 @@ export class SetsEngine {
     );
   }
 
-  /** Peers know dots of ours that we do not: the directory was copied or restored. The gate is closed. */
+  /** Peers know dots of this node that it does not know itself: the directory was copied or restored. The gate is closed. */
   async #raiseEpoch(seen: VersionVector): Promise<number> {
     const { files, random } = this.#deps;
     const { version } = this.state;

@@ -24,7 +24,7 @@ const TEMPORARY = 'identity.tmp';
 const FORMAT = 1;
 const FILE_BYTES_MAX = 4_096;
 const CLUSTER_ID_BYTES_MAX = 255;
-/** What the first version of the sets left: a LevelDB. */
+/** Left by the first version of the sets: a LevelDB. */
 const OLD_STORE = 'db';
 
 export interface IdentityOptions {
@@ -111,7 +111,7 @@ export function chooseEpoch(
   );
 }
 
-/** Peers know what this node does not remember, and it has written since. */
+/** Peers have operations of this node that its disk lacks, and it has accepted writes since it started. */
 export function restoredCopy(epoch: number): SynclineError {
   return conflict(
     'restored-copy',

@@ -1,7 +1,7 @@
 // Reads what an earlier run has stored: the newest checkpoint, then the log after it.
 //
 // Nothing on disk changes before everything has been read, and nothing is guessed: a damaged checkpoint is an error,
-// not a reason to fall back to an older one. Only the end of the log may be missing, where a crash has cut it.
+// not a reason to fall back to an older one. Only the end of the log may be missing, if a crash truncated it.
 import {
   type ActorId,
   actorId,

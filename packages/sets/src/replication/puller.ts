@@ -29,7 +29,7 @@ export interface PullerDeps {
 
 export interface PullerOptions {
   readonly session: number;
-  /** Ask for a listing at once: symbols have failed before. */
+  /** Request a listing right away: symbols have failed before. */
   readonly listing: boolean;
 }
 

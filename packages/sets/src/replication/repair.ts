@@ -5,8 +5,8 @@
 //   repairEnd   u32 records · version vector
 //
 // A replay does exactly what was done when the repair was made: there is nothing between its records, so the version
-// at that moment is the same. Adds are applied as they come. Those of a repair without an end are not covered by the
-// version, by which they are found and undone.
+// at that moment is the same. Adds are applied as they arrive. Those of a repair without an end are not covered by the
+// version: that is how they are found and undone.
 //
 // S33  A dot that the version covers at the moment of applying is not added: it was seen, and may have been removed.
 // S34  A repair counts completely or not at all, whatever ends the process in the meantime.

@@ -93,7 +93,7 @@ export const fairConvergenceBenches: readonly AnyBench[] = [2, 4, 8].map((instan
     name: `fair-convergence-${instances}`,
     unit: 'ms',
     better: 'less',
-    about: `from the last of ${OUTCOMES.count} random outcomes until ${instances} instances see the same`,
+    about: `time from the last of ${OUTCOMES.count} random outcomes until ${instances} instances have equal views`,
     contestants: [
       contestantOf('state service', instances, openService),
       contestantOf('Redis pub/sub', instances, () => openRedis('pubsub')),

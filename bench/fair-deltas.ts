@@ -31,7 +31,7 @@ function benchOf(
   return defineBench<DeltaSubject>({
     name,
     unit: 'deltas/s',
-    about: `${CLIENTS} clients change 3,000 cells, ${batchSize} in a message, one message in flight each`,
+    about: `${CLIENTS} clients change 3,000 cells, ${batchSize} per message, one message in flight each`,
     contestants,
     async run(subject) {
       const sendAll = async (client: number) => {

@@ -102,7 +102,7 @@ function benchesOf(prefix: string, outageMs: number, isLong: boolean): readonly 
       ...common,
       name: `${prefix}-return`,
       unit: 'ms',
-      about: `from its return until all are connected: ${killed}`,
+      about: `time from the return of the service until all are reconnected: ${killed}`,
       async measure(): Promise<readonly Measured[]> {
         const { backMs } = await once();
         return [

@@ -31,7 +31,7 @@ function latencyBench(name: string, options: StalledRigOptions, messages: number
     name,
     unit: 'ms',
     better: 'less',
-    about: `99th percentile from a change to ${readers} readers, with ${others} more clients that do not read`,
+    about: `99th percentile of the time from a change to its delivery to ${readers} readers, beside clients that do not read: ${others}`,
     contestants: [
       rigContestant(`${others} stalled`, options, true),
       rigContestant('none stalled', options, false),

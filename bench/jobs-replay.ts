@@ -169,7 +169,7 @@ export const jobsReplayBenches: readonly AnyBench[] = [
   defineBench<FilledServer>({
     ...common,
     name: 'jobs-start',
-    about: `a start with ${CELLS} states until getProgress is answered, including the start of the program`,
+    about: `time from starting the program with ${CELLS} states until getProgress returns`,
     contestants: [ours, redis],
     bound: { name: 'at most', value: 2_000 },
     run: (server) => server.restartMs(),

@@ -143,7 +143,7 @@ function benchesOf(prefix: string, load: StalledLoad, grownMaxMiB: number): read
   return [
     benchOf(
       'memory',
-      { unit: 'MiB', about: 'the most that the server grows by', atMost: grownMaxMiB },
+      { unit: 'MiB', about: 'peak growth of server memory', atMost: grownMaxMiB },
       ({ grownMiB }) => grownMiB,
     ),
     benchOf(

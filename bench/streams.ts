@@ -225,7 +225,7 @@ export const streamsBenches: readonly AnyBench[] = [
     name: 'streams-window-count',
     unit: 'events/s',
     about:
-      '30,000,000 events of 100,000 keys from memory, counted per window of 1 s, with a checkpoint each second, against a bare Map',
+      '30,000,000 events of 100,000 keys from memory, counted per window of 1 s, with a checkpoint every second, against a plain Map',
     contestants: [windowContestant('checkpoints', 1_000), contestant('Map', { task: 'Map' })],
     run: (subject) => subject.run(),
   }),

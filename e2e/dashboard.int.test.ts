@@ -193,7 +193,7 @@ test('a token is requested, kept for the tab, and sent nowhere else', async () =
   });
   const guardedUrl = guarded.node(1).url('http');
   const refused = await reportsOf({ url: guardedUrl });
-  expect(refused).toEqual([expect.stringMatching(/answered 401/)]);
+  expect(refused).toEqual([expect.stringMatching(/responded to a report with HTTP 401/)]);
   expect(await reportsOf({ url: guardedUrl, token: 'open-sesame' })).toEqual([]);
   await using tab = await browser.open(guardedUrl);
   const { page } = tab;

@@ -119,7 +119,9 @@ describe('the maximum, and one more', () => {
     using client = await connect();
     const keys = Array.from({ length: 1_024 }, (_, index) => `key ${index}`);
     expect(await client.ask('WATCH', ...keys)).toBe('+OK');
-    expect(await client.ask('WATCH', 'one more')).toBe('-ERR more than 1024 keys are watched');
+    expect(await client.ask('WATCH', 'one more')).toBe(
+      '-ERR too many watched keys, at most 1024 are allowed',
+    );
   });
 });
 

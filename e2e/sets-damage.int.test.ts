@@ -172,7 +172,9 @@ describe('a flipped bit', () => {
       counts.add(count);
       expect(count).toBeLessThan(MEMBERS);
       expect(count).toBeGreaterThanOrEqual(CHECKPOINTED);
-      const cut = loaded.warnings.find(({ msg }) => msg === 'log cut at the first bad record');
+      const cut = loaded.warnings.find(
+        ({ msg }) => msg === 'log truncated at the first bad record',
+      );
       expect(cut).toMatchObject({ segment: expect.stringMatching(/^log\//) });
       expect(cut?.['bytesDropped']).toBeGreaterThan(0);
     };

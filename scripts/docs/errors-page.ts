@@ -2,7 +2,7 @@
 import { ERROR_CODES, type ErrorCode } from '@syncline/kernel';
 import { ERROR_TABLE, EXIT_CODES } from '@syncline/protocol';
 import { httpStatuses } from '@syncline/server';
-import { errorWords, protocolFailures } from '@syncline/sets';
+import { errorPrefixes, protocolFailures } from '@syncline/sets';
 import { renderTable } from './markdown-table.js';
 
 export function renderErrorsPage(): string {
@@ -20,7 +20,7 @@ export function renderErrorsPage(): string {
     `\`${code}\``,
     when,
   ]);
-  const wordRows = Object.entries(errorWords).map(([word, when]) => [`\`${word}\``, when]);
+  const wordRows = Object.entries(errorPrefixes).map(([word, when]) => [`\`${word}\``, when]);
   const broken = Object.values(protocolFailures)
     .filter((text) => text !== undefined)
     .map((text) => `\`${text}\``);

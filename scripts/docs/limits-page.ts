@@ -16,11 +16,11 @@ export function renderLimitsPage(lists: LimitLists): string {
   });
   return `# Limits
 
-Every queue, buffer, frame, retry and list in a request has a limit; nothing grows without bound. What happens
-at a limit is stated with it: requests are refused, wait, or are cut off. A server shows its limits (all except those of the
-cli and of the libraries riblt and streams) on \`/metrics\` as \`syncline_limit{package,limit}\`. Values that users
-can change are settings instead: see [CONFIG.md](CONFIG.md). Settings that limit connections are also shown on
-\`/metrics\`: \`http.connections_max\` as \`httpConnectionsMax\`, and so on for each listener.
+Every queue, buffer, frame, retry and list in a request has a limit; nothing grows without bound. Each row
+says what happens at the limit: requests are refused, wait, or are cut off. A server exports its limits (all except
+those of cli, riblt and streams) on \`/metrics\` as \`syncline_limit{package,limit}\`. Values that users can change are
+settings instead: see [CONFIG.md](CONFIG.md). Settings that limit connections are exported on \`/metrics\`, too:
+\`http.connections_max\` as \`httpConnectionsMax\`, and so on for each listener.
 
 ${sections.join('\n')}`;
 }

@@ -23,7 +23,8 @@ usual \`process_\` and \`nodejs_\` metrics are exported as well.
 Some metrics are recorded in your own process instead of the server: \`syncline_fair_decisions_total\`,
 \`syncline_fair_outcomes_total\` and \`syncline_fair_client_*\` by a tracker, and \`syncline_streams_*\` by a pipeline
 (\`start(pipeline, options, { metrics })\`). [fair.md](fair.md#metrics-and-alerts) shows how to export them.
-\`syncline_fair_redis_*\` are recorded wherever Redis is used: in the server or in a tracker.
+\`syncline_fair_redis_*\` are recorded wherever Redis is used, in the server or in a tracker, and \`syncline_jobs_*\` wherever a
+job store is open: see [jobs.md](jobs.md#metrics-and-alerts).
 
 ${sections.join('\n')}`;
 }

@@ -299,9 +299,9 @@ function HelpDialog({ dialog }: { readonly dialog: { current: HTMLDialogElement 
     ['1 – 5', 'Overview, Fair, Jobs, Sets, Streams'],
     ['/', 'Search'],
     ['← ↑ → ↓', 'Move through the grid of a job'],
-    ['PgUp PgDn', 'Move by a line of the grid'],
+    ['PgUp PgDn', 'Move by a row of the grid'],
     ['Esc', 'Leave a cell, the search or a dialog'],
-    ['?', 'This list'],
+    ['?', 'Show this list'],
   ] as const;
   return (
     <dialog ref={dialog} aria-labelledby="keys-title">

@@ -66,7 +66,7 @@ test('a refused report goes to onError, and a bad address is refused immediately
       },
     });
   });
-  expect(error.message).toContain('answered 401');
+  expect(error.message).toContain('responded to a report with HTTP 401');
   expect(() => startCallerReporter(tracker, { ...names, url: 'nowhere' })).toThrow(/"nowhere"/);
   await tracker.close();
   server.close();

@@ -15,7 +15,7 @@ export const fairLimits = defineLimits({
   cellsMax: {
     value: 262_144,
     unit: 'entries',
-    why: 'Levels times columns: 8 MiB for both structures. More are refused when the tracker is created.',
+    why: 'Levels times columns: 8 MiB for both tables of a tracker. More are refused when the tracker is created.',
   },
   windowMsMin: {
     value: 10_000,
@@ -130,7 +130,7 @@ export const fairLimits = defineLimits({
   persistBatchCells: {
     value: 500,
     unit: 'entries',
-    why: 'Cells per write of the embedded store. Each blocks the event loop for 1 to 2 µs.',
+    why: 'Cells per write of the embedded store. Each cell blocks the event loop for 1 to 2 µs.',
   },
   persistPauseMs: {
     value: 5,

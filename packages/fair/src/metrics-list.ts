@@ -54,7 +54,7 @@ export const fairMetrics = {
   },
   syncline_fair_client_epoch_changes_total: {
     kind: 'counter',
-    help: 'How often the shared state was found to have restarted without its earlier content.',
+    help: 'How often the shared state turned out to have started over without its earlier content.',
     labels: ['tracker'],
   },
   syncline_fair_streams: {
@@ -84,7 +84,7 @@ export const fairMetrics = {
   },
   syncline_fair_deltas_total: {
     kind: 'counter',
-    help: 'Deltas received: applied, duplicate, evicted, future or epoch (of an earlier start).',
+    help: 'Deltas received, by result: applied, duplicate, evicted, future, or epoch (of an earlier epoch).',
     labels: ['tracker', 'result'],
   },
   syncline_fair_rejected_messages_total: {

@@ -284,7 +284,7 @@ class Tracker implements FairTracker {
 }
 
 const UNKNOWN_OUTCOME =
-  "report got an outcome other than 'success', 'failure' or 'ignore'; ignored";
+  "report received an outcome other than 'success', 'failure' or 'ignore'; ignored";
 const CLASSIFY_FAILED = 'classify failed; the outcome is ignored';
 
 const USED_AFTER_CLOSE =

@@ -19,7 +19,7 @@ export const jobsLimits = defineLimits({
   requestBytesMax: bytes(131_072, 'One request to the job service. A larger one is refused.'),
   writeStreamBytesMax: bytes(
     262_144,
-    'Unanswered writes on one stream. The remote store makes further ones wait; the server ends a stream with twice as many.',
+    'Unanswered writes on one stream. The remote store makes further ones wait; the server ends a stream with twice as much.',
   ),
   writeStreamsPerConnectionMax: entries(
     8,
@@ -44,7 +44,10 @@ export const jobsLimits = defineLimits({
     128 * MIB,
     'Unread events in the buffers of all subscribers together. Above this limit, any buffer that grows counts as full.',
   ),
-  progressBytesMax: bytes(2_621_440, 'A progress response: two states for each of 256 tags.'),
+  progressBytesMax: bytes(
+    2_621_440,
+    'Size of a progress response: two states for each of 256 tags.',
+  ),
   bufferBytesMin: bytes(65_536, 'The smallest buffer of a subscriber.'),
   bufferBytesMax: bytes(16 * MIB, 'The largest buffer of a subscriber.'),
   writeQueueMax: entries(8_192, 'Writes waiting for a commit. Further ones are refused.'),
@@ -56,7 +59,7 @@ export const jobsLimits = defineLimits({
   listJobsMax: entries(1_000, 'Jobs per page.'),
   listJobsBytesMax: bytes(MIB, 'Bytes per page of jobs.'),
   lostListMax: entries(100, 'Lost tasks that are listed individually.'),
-  recentEventIdsMax: entries(8, 'Event ids kept per task and tag, to recognise repeated writes.'),
+  recentEventIdsMax: entries(8, 'Event ids kept per task and tag, to recognize repeated writes.'),
   cacheBytesMax: bytes(256 * MIB, 'Memory for jobs. The least recently used ones are evicted.'),
   leaseTtlMinMs: ms(1_000, 'The shortest lease.'),
   leaseTtlMaxMs: ms(3_600_000, 'The longest lease, other than one that never expires.'),
@@ -81,15 +84,21 @@ export const jobsLimits = defineLimits({
     64 * MIB,
     'A response that the remote store accepts. A page of 1,000 jobs with 256 tags each, or the progress of 256 tags with the largest payloads, has 36 MiB.',
   ),
-  remoteCallTimeoutMs: ms(10_000, 'A remote call without a reply fails; a manager retries it.'),
-  remoteConnectTimeoutMs: ms(5_000, 'A subscription not connected by then has failed once.'),
+  remoteCallTimeoutMs: ms(10_000, 'Timeout of a remote call. A manager retries it.'),
+  remoteConnectTimeoutMs: ms(
+    5_000,
+    'A subscription that has not connected by then counts as one failed attempt.',
+  ),
   remoteWindowBytes: bytes(
     512 * 1024,
     'How much a server may send ahead of the remote store, per stream and per connection. The HTTP/2 default is 64 KiB, which the 90 streams of one connection would have to share.',
   ),
-  remoteConnectPauseMs: ms(500, 'The pause before a failed connection is tried again.'),
+  remoteConnectPauseMs: ms(500, 'The pause before a failed connection is retried.'),
   remoteKeepaliveIntervalMs: ms(10_000, 'How often the remote store pings a connection.'),
-  remoteKeepaliveTimeoutMs: ms(5_000, 'A connection without an answer to a ping is lost.'),
+  remoteKeepaliveTimeoutMs: ms(
+    5_000,
+    'A connection whose ping is not answered within this time is considered lost.',
+  ),
   replayAgeMaxMs: ms(30_000, 'A replay that takes longer continues with a newer view.'),
   liveIntervalMs: ms(10_000, 'A subscriber receives its position at least this often.'),
   retentionGraceMs: ms(
@@ -101,9 +110,18 @@ export const jobsLimits = defineLimits({
   firestoreCallsWaitingMax: entries(10_000, 'Calls beyond concurrencyMax. More are refused.'),
   postgresConnectionsMax: entries(10, 'Connections of one process. Further calls wait for one.'),
   postgresViewsMax: entries(4, 'Open views; each holds a connection. Others wait.'),
-  postgresCallTimeoutMs: ms(10_000, 'Connecting, or one statement. Then it is unreachable.'),
-  postgresPollMs: ms(1_000, 'How often commits are polled whose notification was lost.'),
-  postgresAttemptsMax: entries(5, 'Attempts of a transaction that others keep from committing.'),
+  postgresCallTimeoutMs: ms(
+    10_000,
+    'Timeout for connecting and for each statement. After it, the database counts as unreachable.',
+  ),
+  postgresPollMs: ms(
+    1_000,
+    'How often the database is polled for commits whose notification was lost.',
+  ),
+  postgresAttemptsMax: entries(
+    5,
+    'How often a transaction that conflicts with others is attempted. Then it fails as `unavailable`.',
+  ),
 });
 export type JobsLimitName = keyof typeof jobsLimits;
 

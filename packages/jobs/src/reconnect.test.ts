@@ -2,7 +2,7 @@ import { SynclineError } from '@syncline/kernel';
 import { createSeededRandom } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
 import type { Cursor } from './job-store.js';
-import { checkReconnect, outOfReach, reconnectDelayMs } from './reconnect.js';
+import { checkReconnect, reconnectDelayMs, storeUnreachable } from './reconnect.js';
 
 test('waits double from 1 s to 60 s, and are at least half of their bound', () => {
   const random = createSeededRandom(1);
@@ -17,7 +17,7 @@ test('waits double from 1 s to 60 s, and are at least half of their bound', () =
 
 test('giving up reports the reason, and where to resume', () => {
   const cause = new SynclineError('unavailable', 'connection refused.');
-  const error = outOfReach(checkReconnect(), { cursor: '17:4' as Cursor, cause });
+  const error = storeUnreachable(checkReconnect(), { cursor: '17:4' as Cursor, cause });
   expect(error).toMatchObject({ code: 'unavailable', details: { cursor: '17:4' }, cause });
   expect(error.message).toContain('5 attempts: connection refused. Subscribe again');
 });

@@ -24,7 +24,7 @@ export function reconnectDelayMs(
 }
 
 /** Thrown by a subscription when all attempts have failed. */
-export function outOfReach(
+export function storeUnreachable(
   { attempts }: Required<ReconnectOptions>,
   { cursor, cause }: { readonly cursor: Cursor | undefined; readonly cause: SynclineError },
 ): SynclineError {

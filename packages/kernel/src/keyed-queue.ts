@@ -5,7 +5,7 @@ export class KeyedQueue {
   readonly #ends = new Map<string, Promise<unknown>>();
 
   /**
-   * Runs `task` once those before it have ended, however they did. If the signal fires first, it runs at once, so that
+   * Runs `task` once all tasks before it have ended, even if they failed. If the signal fires first, it runs at once, so that
    * it can end; later tasks still wait for those before it.
    */
   run<T>(key: string, task: () => Promise<T>, signal?: AbortSignal): Promise<T> {

@@ -77,7 +77,7 @@ export class Lifecycle {
       } catch (thrown) {
         const error = thrown instanceof Error ? thrown : new Error(String(thrown));
         failures.push({ part: part.name, error });
-        this.#deps.logger.error('part failed to stop', { part: part.name, error: error.message });
+        this.#deps.logger.error('failed to stop', { part: part.name, error: error.message });
       }
     }
     timer.cancel();

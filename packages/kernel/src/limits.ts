@@ -75,12 +75,12 @@ export const kernelLimits = defineLimits({
   sharedReadBytes: {
     value: 64 * 1024,
     unit: 'bytes',
-    why: 'The buffer that all accepted TCP connections read into. As large as a read of Node.',
+    why: 'The buffer that all accepted TCP connections read into. The size of one read in Node.',
   },
   connectionReadAheadChunksMax: {
     value: 64,
     unit: 'entries',
-    why: 'The same in chunks, because a peer that sends single bytes costs memory per chunk.',
+    why: 'Chunks read ahead of a reader, since each chunk costs memory, even one of a single byte. Above this limit, reading from the peer pauses.',
   },
   keepAliveDelayMs: {
     value: 30_000,
@@ -105,7 +105,7 @@ export const kernelLimits = defineLimits({
   storageCacheBytes: {
     value: 16 * 1024 * 1024,
     unit: 'bytes',
-    why: 'Blocks of tables that LevelDB keeps in memory, per store.',
+    why: 'Size of the block cache of LevelDB, per store.',
   },
   storageGroupBytesMax: {
     value: 1024 * 1024,
@@ -130,22 +130,22 @@ export const kernelLimits = defineLimits({
   storageReopenRoomBytes: {
     value: 4 * 1024 * 1024,
     unit: 'bytes',
-    why: 'Free space required, in addition to what the logs need to become tables, before a store whose disk was full is reopened.',
+    why: 'Free space required before a store whose disk was full is reopened, in addition to the space for converting its logs into tables.',
   },
   appendGatherBytesMax: {
     value: 64 * 1024,
     unit: 'bytes',
-    why: 'The parts of one append are copied together up to this size, because one plain write is cheaper than a gathering one. Larger appends are not copied.',
+    why: 'Up to this size, the parts of an append are first copied into one buffer, because write is cheaper than writev. Larger appends are not copied.',
   },
   logRecordBytesMax: {
     value: 64 * 1024 * 1024,
     unit: 'bytes',
-    why: 'Body of one record of a segment log. A larger one is refused; it also bounds what a damaged length can make a start hold in memory.',
+    why: 'Body of one record of a segment log. A larger one is refused. This also bounds how much memory a damaged length field can make a start allocate.',
   },
   logReadChunkBytes: {
     value: 1024 * 1024,
     unit: 'bytes',
-    why: 'Bytes read at a time when a segment log is opened. A read takes several turns of the event loop, whatever its size. Between two chunks the caller can let other work run.',
+    why: 'Bytes read at a time when a segment log is opened. Not fewer, because each read takes several turns of the event loop, whatever its size; other work can run between two reads.',
   },
   logIndexStepBytes: {
     value: 256 * 1024,
@@ -155,7 +155,7 @@ export const kernelLimits = defineLimits({
   logUnsyncedSegmentsMax: {
     value: 16,
     unit: 'entries',
-    why: 'Full segments that are waiting for a sync, each with an open file descriptor. At this number the newest segment grows instead.',
+    why: 'Full segments that are waiting for a sync, each with an open file descriptor. At this limit, the newest segment grows instead.',
   },
   logRotationRetryBytes: {
     value: 1024 * 1024,
@@ -170,7 +170,7 @@ export const kernelLimits = defineLimits({
   diskReserveRefillMs: {
     value: 1000,
     unit: 'ms',
-    why: 'Time between two steps of refilling the reserve, so that a disk that just ran full is not filled by the reserve alone.',
+    why: 'Time between two steps of refilling the reserve, so that the reserve does not immediately take the space that was just freed.',
   },
   ownerReadAttemptsMax: {
     value: 25,

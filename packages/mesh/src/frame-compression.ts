@@ -26,7 +26,7 @@ export function uncompressFrame(snappy: SnappyCodec, compressed: Uint8Array): Fr
   const bytes = uncompress(snappy, compressed);
   if (bytes.length !== declaredBytes) throw malformed('it decompresses to a different size');
   const frame = decodeFrame(bytes);
-  if (frame.kind === 'snappy') throw malformed('a compressed frame holds another one');
+  if (frame.kind === 'snappy') throw malformed('a compressed frame contains another one');
   return frame;
 }
 

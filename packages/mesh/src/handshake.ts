@@ -98,10 +98,13 @@ export class Handshake {
       return this.#fail('version', `it supports protocol versions ${range}`);
     }
     if (hello.toNodeId !== nodeId) {
-      return this.#fail('refused', `it wants node ${hello.toNodeId}; check the addresses of peers`);
+      return this.#fail('refused', `it expected node ${hello.toNodeId}; check the peer addresses`);
     }
     if (dialledNodeId !== undefined && hello.nodeId !== dialledNodeId) {
-      return this.#fail('refused', `node ${hello.nodeId} answered; check the addresses of peers`);
+      return this.#fail(
+        'refused',
+        `node ${hello.nodeId} responded instead; check the peer addresses`,
+      );
     }
     if (hello.nodeId === nodeId) {
       return this.#fail(

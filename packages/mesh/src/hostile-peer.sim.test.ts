@@ -412,7 +412,7 @@ test('M6 compressed frames are accepted if both sides agreed, and decompression 
     ['good', compressed(frame), undefined],
     ['bomb', compressed(frame, meshLimits.frameBytesMax.value + 1), 'at most 8388608'],
     ['a different size', compressed(frame, 100), 'a different size'],
-    ['nested', compressed(encodeFrame(compressed(frame)).subarray(4)), 'holds another one'],
+    ['nested', compressed(encodeFrame(compressed(frame)).subarray(4)), 'contains another one'],
     ['corrupt', compressed(Buffer.concat([frame, Uint8Array.of(0xff)])), 'cannot be decompressed'],
   ];
   for (const [, sent, problem] of cases) {

@@ -55,7 +55,7 @@ export const meshLimits = defineLimits({
   pushAheadOperations: {
     value: 16_384,
     unit: 'entries',
-    why: 'Operations sent to a peer that it has not applied yet. Further ones wait in the ring, so that a slow peer need not drop them.',
+    why: 'Operations sent to a peer that the peer has not applied yet. Further ones wait in the ring, so that a slow peer does not have to drop them.',
   },
   pushAheadBytes: {
     value: 16 * 1024 * 1024,
@@ -80,7 +80,7 @@ export const meshLimits = defineLimits({
   ringBatchesMax: {
     value: 262_144,
     unit: 'entries',
-    why: 'Recent operations kept for peers, per channel, in batches: those of one turn of the event loop. The oldest go first; a peer that needs them has to pull.',
+    why: 'Batches of recent operations kept for peers, per channel. A batch holds the operations of one turn of the event loop. The oldest are evicted first; a peer that still needs them has to pull.',
   },
   ringBytesMax: {
     value: 64 * 1024 * 1024,
@@ -130,7 +130,7 @@ export const meshLimits = defineLimits({
   reconnectBackoffMs: {
     value: 100,
     unit: 'ms',
-    why: 'Upper bound of the delay before a lost peer is dialed again; it doubles each time. Also the head start of the node with the lower id.',
+    why: 'Upper bound of the delay before a lost peer is dialed again; it doubles each time. Also how long the node with the higher id waits at startup before it dials, so that usually only one connection is made.',
   },
   reconnectBackoffMsMax: {
     value: 10_000,

@@ -51,13 +51,13 @@ export interface MeshOptions {
   readonly maxRetries?: number;
   /** Wait before the first resend; it doubles each time. Default 100. */
   readonly retryBackoffMs?: number;
-  /** How long a receipt may take before a resend. Default 500. */
+  /** How long an acknowledgement may take before operations are resent. Default 500. */
   readonly ackTimeoutMs?: number;
-  /** Operations that may wait for their causes, over all peers. Default 65,536. */
+  /** Operations that may wait for their dependencies, over all peers. Default 65,536. */
   readonly bufferSize?: number;
   /** Default 1,000. */
   readonly heartbeatIntervalMs?: number;
-  /** Silence after which a connection is dead, and the limit of a handshake. Default 5,000. */
+  /** Silence after which a connection counts as dead, and the timeout of a handshake. Default 5,000. */
   readonly connectionTimeoutMs?: number;
   /** Bytes of recent operations that are kept for peers. Default 64 MiB. */
   readonly ringBytesMax?: number;
@@ -72,7 +72,7 @@ export interface Mesh extends AsyncDisposable {
   open(epoch: number): void;
   /** Switches to a new epoch: all connections are closed and dialed again, and the rings are emptied. */
   changeEpoch(epoch: number): void;
-  /** Takes over a connection that was opened to us: handshake, frames and its end. */
+  /** Takes over an accepted connection: its handshake, its frames and its end. */
   accept(connection: Connection): void;
   /** Resolves when every peer has completed the handshake or was unreachable, or when the signal fires. */
   firstContact(signal: AbortSignal): Promise<void>;
@@ -94,7 +94,7 @@ export interface ChannelHandler {
   deliver(operation: DeliveredOperation): 'taken' | 'wait';
   /** A message of a peer. `kind` is the field number of the message in syncline.mesh.v1.Frame, 11 to 16. Throws as `deliver` does. */
   message(peer: number, kind: number, body: Uint8Array): void;
-  /** Authenticated, and its version is known. Before any other call about this peer. */
+  /** The peer is authenticated and its version is known. Called before any other method for this peer. */
   peerUp(peer: number, version: VersionVector): void;
   peerDown(peer: number): void;
   /** What is missing here can no longer be pushed by this peer: it must be pulled. */
@@ -160,7 +160,7 @@ export interface PeerStatus {
   readonly lagMs: number;
   /** Sent, not acknowledged as received. */
   readonly unackedOperations: number;
-  /** Operations of this peer that wait here for their causes. */
+  /** Operations of this peer that wait here for their dependencies. */
   readonly pendingOperations: number;
   readonly retries: number;
   readonly reconnects: number;

@@ -66,7 +66,7 @@ function readHead(reader: WireReader): OperationHead {
       hasBody = true;
       reader.position = reader.delimitedEnd();
     } else {
-      reader.fail(`field tag ${tag} is unknown in an operation, or comes twice`);
+      reader.fail(`field tag ${tag} is unknown in an operation, or appears twice`);
     }
   }
   if (dotAt === 0) reader.fail('an operation has no dot');

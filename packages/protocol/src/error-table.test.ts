@@ -39,7 +39,7 @@ test('a Redis client learns no path of the server', () => {
 test('a proxy that answers for the server gives an error by its status', () => {
   const gateway = errorFromProblem(502, '<html>bad gateway</html>');
   expect(gateway).toMatchObject({ code: 'unavailable', outcome: 'unknown', retryable: true });
-  expect(gateway.message).toBe('the server answered HTTP 502');
+  expect(gateway.message).toBe('the server responded with HTTP 502');
 
   const reset = { code: GRPC_STATUS.UNAVAILABLE, details: 'connection dropped', metadata: {} };
   expect(errorFromGrpc(reset)).toMatchObject({ code: 'unavailable', outcome: 'unknown' });

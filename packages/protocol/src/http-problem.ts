@@ -34,7 +34,7 @@ export function problemOf(error: SynclineError): HttpProblem {
 export function errorFromProblem(status: number, body: unknown): SynclineError {
   const problem = isRecord(body) ? body : {};
   const { detail, code, retryable, outcome, details } = problem;
-  const message = typeof detail === 'string' ? detail : `the server answered HTTP ${status}`;
+  const message = typeof detail === 'string' ? detail : `the server responded with HTTP ${status}`;
   return errorFromWire(message, { code, retryable, outcome, details }, fallbackOf(status));
 }
 

@@ -176,7 +176,7 @@ export const serverLimits = defineLimits({
   grpcAnswerBytes: {
     value: 64 * 1024,
     unit: 'bytes',
-    why: 'What a gRPC call in progress counts as there, unless its method may return more.',
+    why: 'How much a gRPC call in progress counts towards connectionUnsentBytesMax, unless its method may return more.',
   },
   unsentStallMs: {
     value: 60_000,

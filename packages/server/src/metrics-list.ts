@@ -45,7 +45,7 @@ export const serverMetrics = {
   },
   syncline_server_http_requests_total: {
     kind: 'counter',
-    help: 'Requests by method, route pattern and status. `status` is none if the client disconnected before the response; an unknown route is none, an unknown method is other.',
+    help: 'Requests by method, route pattern and status. `status` is `none` if the client disconnected before the response. `route` is `none` for an unknown path, and `method` is `other` for an unknown method.',
     labels: ['method', 'route', 'status'],
   },
   syncline_server_http_request_seconds: {

@@ -1,6 +1,6 @@
 export { absentCommands } from './commands/absent-commands.js';
 export { type CommandDescription, describeCommands } from './commands/command-table.js';
-export { errorWords } from './commands/errors.js';
+export { errorPrefixes } from './commands/errors.js';
 export type { Digest } from './keyspace.js';
 export { setsLimits } from './limits.js';
 export { openSets } from './local-sets.js';

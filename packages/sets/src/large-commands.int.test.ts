@@ -53,7 +53,7 @@ test('SMEMBERS shows every member of a large set once', async () => {
   expect(new Set(shown)).toEqual(new Set(members));
 });
 
-test('SMISMEMBER and EXISTS take any number of words', async () => {
+test('SMISMEMBER and EXISTS take any number of arguments', async () => {
   const found = textsOf(await ask(['SMISMEMBER', 'large', ...members, 'absent']));
   expect(found.filter((text) => text === '1').length).toBe(MEMBERS);
   expect(found.at(-1)).toBe('0');

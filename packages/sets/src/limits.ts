@@ -28,7 +28,7 @@ export const setsLimits = defineLimits({
   ),
   logSegmentBytesMax: bytes(
     64 * 1024 * 1024,
-    'A segment of the log that has reached this size is followed by a new one.',
+    'When a segment of the log reaches this size, a new one is started.',
   ),
   logReserveBytes: bytes(
     8 * 1024 * 1024,
@@ -36,7 +36,7 @@ export const setsLimits = defineLimits({
   ),
   checkpointLogBytesMin: bytes(
     64 * 1024 * 1024,
-    'A checkpoint is written once the log since the last one exceeds this size and that of the last checkpoint.',
+    'A checkpoint is written once the log since the last one exceeds both this size and the size of that checkpoint.',
   ),
   checkpointBlockBytesMax: bytes(
     16_384,
@@ -116,7 +116,7 @@ export const setsLimits = defineLimits({
     100,
     'Dots that are logged when a node and a peer differ at the same version.',
   ),
-  gateHoldMs: ms(25, 'A write larger than one operation lets waiting writes through this often.'),
+  gateHoldMs: ms(25, 'How often a write larger than one operation lets waiting writes through.'),
   syncIntervalMs: ms(
     1_000,
     'With durability `buffered`, writes are synced to disk after this time at the latest.',

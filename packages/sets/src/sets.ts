@@ -24,13 +24,13 @@ export interface SetsDeps {
   readonly logger: Logger;
   readonly metrics: Metrics;
   /**
-   * To the other nodes; the sets open it once their epoch is stored, and its owner closes it. Without it, or without
-   * peers in it, this node is alone.
+   * Connects to the other nodes. The sets open it once their epoch is stored; its owner closes it. Without it, or if it
+   * has no peers, nothing is replicated.
    */
   readonly mesh?: Mesh;
   /**
-   * Peers know operations of this node that it does not, and it has made others: it takes no more writes and must be
-   * stopped. Default: `status` tells.
+   * Called when peers have operations of this node that its disk lacks, but it has already accepted new writes: it
+   * refuses further ones and must be stopped. Default: only `status` reports it.
    */
   onConflict?(error: SynclineError): void;
   /** Memory of the process as the system sees it, for INFO. Default: 0. */
@@ -46,14 +46,14 @@ export interface SetsOptions {
   readonly clusterId: string;
   /** `buffered` survives kill -9, `synced` survives power loss. Default `buffered`. */
   readonly durability?: Durability;
-  /** Above it commands that add are refused; removes always work. Default 0: no limit. */
+  /** Above this limit, commands that add members are refused; removes always work. Default 0: no limit. */
   readonly memoryBytesMax?: number;
   /**
-   * True: `openSets` resolves once the directory is checked, clients are answered `-LOADING` meanwhile, and
-   * `loaded` says when it is over. Default false: `openSets` resolves when everything is loaded.
+   * True: `openSets` resolves once the directory is checked, and clients get `-LOADING` until `loaded` resolves.
+   * Default false: `openSets` resolves when everything is loaded.
    */
   readonly serveWhileLoading?: boolean;
-  /** Clients must send it by AUTH. Default: none is asked for. */
+  /** Clients must send it with AUTH. Default: no password. */
   readonly password?: string;
   /** Shown by INFO and HELLO. Default `0.0.0`. */
   readonly version?: string;
@@ -63,33 +63,33 @@ export interface SetsOptions {
   readonly connectionsMax?: number;
   /** How long the first write waits for peers, which may know more of this node than its disk. Default 1,000. */
   readonly startupDelayMs?: number;
-  /** How often this node compares itself with a peer when nothing else asks for it. Default 10,000. */
+  /** How often this node compares itself with a peer when nothing else triggers it. Default 10,000. */
   readonly pullIntervalMs?: number;
   /** For tests only. Default: the limits of docs/LIMITS.md. */
   readonly limits?: Partial<EngineLimits>;
   readonly pullLimits?: Partial<PullLimits>;
 }
 
-/** Promises settle once the change is as durable as `durability` says. */
+/** Promises resolve once the change is as durable as `durability` requires. */
 export interface Sets extends AsyncDisposable {
   /** Resolves when everything that was stored is in memory. Rejects with `corrupt`, and with `closed` after `close`. */
   readonly loaded: Promise<void>;
-  /** How many were absent. */
+  /** Returns how many members were new. */
   add(set: Uint8Array, members: readonly Uint8Array[]): Promise<number>;
-  /** How many were present. */
+  /** Returns how many members were removed. */
   remove(set: Uint8Array, members: readonly Uint8Array[]): Promise<number>;
-  /** This and other reads that give no promise may show what is not stored yet, see `settled`. */
+  /** Like all synchronous reads, it may show changes that are not stored yet: see `settled`. */
   has(set: Uint8Array, member: Uint8Array): boolean;
   cardinality(set: Uint8Array): number;
   /** All members at one moment, in no particular order. */
   members(set: Uint8Array, signal?: AbortSignal): AsyncIterable<Uint8Array>;
-  /** Sets that are not empty, from a position on: at least `count` of them, if there are as many. */
+  /** Non-empty sets from a position on: at least `count` of them, if there are that many. */
   scanSets(from: ScanFrom): ScannedSets;
-  /** Members of a set, as `scanSets`. */
+  /** Members of a set. Works like `scanSets`. */
   scanMembers(set: Uint8Array, from: ScanFrom): ScannedMembers;
   version(): VersionVector;
   digest(): Digest;
-  /** Resolves when all that could be read up to now is stored. Rejects when it could not be, and was undone. */
+  /** Resolves when everything that was visible at the call is stored. Rejects if it could not be, and was undone. */
   settled(): Promise<void>;
   /** RESP without a socket. */
   connect(peer: RespPeer): RespSession;
@@ -123,16 +123,16 @@ export interface SetsStatus {
     readonly isRunning: boolean;
   };
   readonly connections: number;
-  /** Undefined: this node is alone. */
+  /** Undefined if this node has no peers. */
   readonly replication: ReplicationStatus | undefined;
 }
 
 export interface ReplicationStatus {
-  /** It has compared itself with a peer since the start, or no peer could be reached for 10 seconds. */
+  /** Whether this node has compared itself with a peer since it started, or could not reach any for 10 seconds. */
   readonly isCaughtUp: boolean;
   /** Peers whose sets differ from ours at the same version: a bug or a damaged disk. */
   readonly divergedPeers: readonly number[];
-  /** Why this node cannot fetch what it missed, such as a full disk; undefined: the last pull did not fail here. */
+  /** Why this node cannot fetch what it missed, such as a full disk. Undefined if its last pull did not fail. */
   readonly pullFailure: string | undefined;
   readonly peers: readonly PeerStatus[];
   /** Pulls of this node since the start, by peer. */
@@ -141,14 +141,14 @@ export interface ReplicationStatus {
 
 export interface PullCounts {
   readonly peer: number;
-  /** Pulls that have ended, for better or worse. */
+  /** Pulls that have ended, successfully or not. */
   readonly count: number;
   /** In both directions. */
   readonly bytes: number;
-  /** Dots that were added and dropped by them. */
+  /** Dots that these pulls added and dropped. */
   readonly added: number;
   readonly dropped: number;
-  /** Undefined: none has ended yet. */
+  /** Undefined if no pull has ended yet. */
   readonly last: PullReport | undefined;
 }
 
@@ -166,7 +166,7 @@ export type PullOutcome =
 export interface PullReport {
   readonly trigger: PullTrigger;
   readonly outcome: PullOutcome;
-  /** Version and digest of both nodes were compared, and were the same. */
+  /** Whether both nodes had the same version and digest. */
   readonly isEqual: boolean;
   /** Wall clock. */
   readonly endedAtMs: number;
@@ -176,41 +176,41 @@ export interface PullReport {
 }
 
 export interface RespPeer {
-  /** Where the client is. */
+  /** The client's address. */
   readonly address: Address;
-  /** The client is on this machine. */
+  /** Whether the client is on this machine. */
   readonly loopback: boolean;
   /** Aborted when the connection is gone, whichever side ended it: replies are no longer accepted. */
   readonly gone: AbortSignal;
-  /** Drops the connection at once, with the replies that are not sent. */
+  /** Drops the connection immediately, along with unsent replies. */
   cut(): void;
 }
 
 export interface RespSession {
   /**
-   * Takes bytes as they arrived, cut anywhere; afterwards they may change. A promise asks to wait with the next chunk: enough is
-   * waiting already. What the client did wrong is an answer and never a throw.
+   * Accepts bytes as they arrive, split anywhere; the caller may reuse them afterwards. If it returns a promise, wait
+   * for it before pushing the next chunk. Errors of the client are sent as replies, never thrown.
    */
   push(chunk: Uint8Array): Promise<void> | undefined;
   /**
-   * Where replies go, as soon as they may leave. Called once, before the first `push`. Plain calls, since a
-   * promise per chunk would cost as much as the command in it.
+   * Sets where replies are written as soon as they may be sent. Call it once, before the first `push`. The sink is
+   * called synchronously, since a promise per chunk would cost as much as the command in it.
    */
   writeTo(sink: RespSink): void;
   /**
-   * Called once for every session: no more bytes come, because the client has ended its side or because the
-   * server stops. What was pushed is answered, then the sink is ended. A client that has ended its side gets
-   * no more of a reply that takes longer than a turn.
+   * Call it once for every session, when no more bytes will come because the client has ended its side or the server
+   * is stopping. Everything pushed before is answered, then the sink is ended. A client that has ended its side does
+   * not get the rest of a reply that takes longer than a turn.
    */
   close(reason: 'client-ended' | 'draining'): void;
 }
 
 /** Where the replies of one session go. It is cheapest to write once per turn of the event loop. */
 export interface RespSink {
-  /** Takes the bytes, always; they must not change afterwards. False: wait for `drained` with more. */
+  /** Always accepts the bytes, which must not change afterwards. False: wait for `drained` before writing more. */
   write(chunk: Uint8Array): boolean;
   /** Resolves when there is room. Rejects with `closed` when the client is gone. */
   drained(): Promise<void>;
-  /** Behind the last reply the connection is closed. */
+  /** Closes the connection after the last reply. */
   end(): void;
 }

@@ -16,8 +16,8 @@ export class SharedQuota {
     return true;
   }
 
-  giveBack(amount: number): void {
-    assert(amount <= this.used, 'S10: only what was taken is given back');
+  release(amount: number): void {
+    assert(amount <= this.used, 'S10: only what was taken is released');
     this.used -= amount;
   }
 }

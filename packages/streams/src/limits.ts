@@ -20,7 +20,7 @@ export const streamsLimits = defineLimits({
   valueBytesMax: {
     value: 1024 * 1024,
     unit: 'bytes',
-    why: 'One value, encoded. A larger one is refused: split it over several keys. What operators hold for a key has limits of its own.',
+    why: 'One value, encoded. A larger one is refused: split it over several keys. The state that operators keep for a key has its own limits.',
   },
   jsonDepthMax: {
     value: 100,
@@ -65,7 +65,7 @@ export const streamsLimits = defineLimits({
   partitionsMax: {
     value: 1_024,
     unit: 'entries',
-    why: 'Partitions of all sources of a pipeline together. More stop the run.',
+    why: 'Partitions of all sources of a pipeline together. With more, the run stops.',
   },
   prefetchBatchesMax: {
     value: 2,
@@ -75,7 +75,7 @@ export const streamsLimits = defineLimits({
   outputsPerItemMax: {
     value: 10_000,
     unit: 'entries',
-    why: 'Items that an operator may emit for one item or timer. More make the item a bad record.',
+    why: 'Items that an operator may emit for one item or timer. If it emits more, the item is a bad record.',
   },
   dirtyBytesMax: {
     value: 64 * 1024 * 1024,
@@ -105,7 +105,7 @@ export const streamsLimits = defineLimits({
   timersMax: {
     value: 1_000_000,
     unit: 'entries',
-    why: 'Timers of one operator; an index of them is held in memory. More make the item a bad record.',
+    why: 'Timers of one operator; an index of them is held in memory. An item that would add more is a bad record.',
   },
   finalTimersMax: {
     value: 10_000_000,
@@ -125,12 +125,12 @@ export const streamsLimits = defineLimits({
   dedupeIdsMax: {
     value: 10_000,
     unit: 'entries',
-    why: 'Ids that `dedupe` remembers for one key. More make the item a bad record: choose a finer key or a shorter time.',
+    why: 'Ids that `dedupe` remembers for one key. An item that would add more is a bad record: choose a finer key or a shorter time.',
   },
   windowsPerKeyMax: {
     value: 1_000,
     unit: 'entries',
-    why: 'Open windows per key. More make the item a bad record.',
+    why: 'Open windows per key. An item that would open more is a bad record.',
   },
   handleBytesMax: {
     value: 64 * 1024,

@@ -72,7 +72,7 @@ export const streamsMetrics = {
   },
   syncline_streams_source_lag_records: {
     kind: 'gauge',
-    help: 'Records waiting at the sources, as far as known.',
+    help: 'Records known to be waiting at the sources.',
     labels: pipeline,
   },
   syncline_streams_idle_partitions: {
@@ -127,7 +127,7 @@ export const streamsMetrics = {
   },
   syncline_streams_restarts_total: {
     kind: 'counter',
-    help: 'Returns to the last durable epoch inside the process, by error code.',
+    help: 'Restarts from the last durable epoch within the process, by error code.',
     labels: ['pipeline', 'code'],
   },
 } as const satisfies MetricDefinitions;

@@ -118,7 +118,7 @@ export async function until<T>(
     const answer = await ask();
     if (answer !== undefined) return answer;
     if (performance.now() - startedMs > deadlineMs) {
-      const message = `the demo waited ${deadlineMs / 1_000} s for ${what}. The machine may be too busy; try again.`;
+      const message = `the demo timed out after ${deadlineMs / 1_000} s waiting for ${what}. The machine may be too busy; try again.`;
       throw new SynclineError('timeout', message);
     }
     await pause(50, signal);

@@ -32,7 +32,7 @@ export const setsAct: Act = {
         'Meanwhile, some members are removed on node 1. Node 3 does not know yet.',
       );
       cluster.restoreLinks();
-      await stage.narrate('The link is back. The nodes work out what each has missed.', '/sets');
+      await stage.narrate('The link is back. Each node finds out what it has missed.', '/sets');
       const members = await until('equal digests', stage, () => equalDigests(stage));
       const missing = await countMissing(clients, written, removed);
       stage.check(
@@ -234,6 +234,9 @@ function parseReply(
       return { reply: items, end: position };
     }
     default:
-      return { reply: new SynclineError('invalid-argument', `a node answered: ${line}`), end };
+      return {
+        reply: new SynclineError('invalid-argument', `unexpected reply from a node: ${line}`),
+        end,
+      };
   }
 }

@@ -42,7 +42,7 @@ export const streamsAct: Act = {
     const everyMs = isFast ? 50 : 200;
     await writeOrders(work, orders);
     await stage.narrate(
-      `A pipeline sums ${orders.toLocaleString('en-US')} orders of ${CUSTOMERS} customers into files, with a checkpoint every ${everyMs} ms.`,
+      `A pipeline sums ${orders.toLocaleString('en-US')} orders from ${CUSTOMERS} customers and writes the sums to files, with a checkpoint every ${everyMs} ms.`,
       '/streams',
     );
     const run = (name: string, killsMax: number) =>

@@ -3,12 +3,12 @@ import { expect, test } from 'vitest';
 import { toCliError, unknownTagText } from './job-target.js';
 
 test.each([
-  'there is no job "nightly". GET /api/jobs lists all.',
-  'there is no job "nightly": it was never created here, or was deleted',
+  'no such job: "nightly". GET /api/jobs lists all jobs.',
+  'no such job: "nightly" was never created here, or was deleted',
 ])('the advice is a command, whatever the server said: %s', (message) => {
   expect(toCliError(new SynclineError('not-found', message), 'nightly')).toMatchObject({
     code: 'not-found',
-    message: 'there is no job "nightly". "syncline jobs ls" lists all.',
+    message: 'no such job: "nightly". Run "syncline jobs ls" to list all jobs.',
   });
 });
 

@@ -78,8 +78,8 @@ export function toCliError(thrown: unknown, jobId: string): unknown {
 
 function cliMessageOf({ code, message }: SynclineError, jobId: string): string | undefined {
   const name = JSON.stringify(jobId);
-  if (code === 'not-found' && message.startsWith('there is no job'))
-    return `there is no job ${name}. "syncline jobs ls" lists all.`;
+  if (code === 'not-found' && message.startsWith('no such job'))
+    return `no such job: ${name}. Run "syncline jobs ls" to list all jobs.`;
   const [, taskId, last] =
     /^taskId is (\d+); expected an integer from 0 to (\d+)/.exec(message) ?? [];
   if (code !== 'invalid-argument' || last === undefined) return undefined;

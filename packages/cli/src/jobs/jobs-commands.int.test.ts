@@ -82,7 +82,7 @@ test('show says why the row of all cells does not add up to those of the tags', 
 });
 
 test('unknown jobs and wrong usage have their own exit codes', async () => {
-  const stderr = 'syncline: there is no job "nobody". "syncline jobs ls" lists all.\n';
+  const stderr = 'syncline: no such job: "nobody". Run "syncline jobs ls" to list all jobs.\n';
   for (const line of ['show nobody', 'rm nobody --yes', 'rm nobody --mark --yes', 'watch nobody'])
     expect(await run(line)).toMatchObject({ exit: 4, stdout: '', stderr });
   const set = await run('set nobody --task 0 --tag ingest --started');

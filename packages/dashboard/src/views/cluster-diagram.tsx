@@ -168,5 +168,5 @@ function wordsOf({ nodeId, replication }: SetsData): string {
     ({ nodeId: peer, state, lagOperations }) =>
       `node ${peer} ${state}, ${lagOperations} operations behind`,
   );
-  return `Node ${nodeId}${links.length === 0 ? ' is alone' : ` and ${links.join('; ')}`}`;
+  return `Node ${nodeId}${links.length === 0 ? ' has no peers' : ` and ${links.join('; ')}`}`;
 }

@@ -4,7 +4,7 @@ import { ConnectionLog } from './client-status.js';
 
 test.each([
   ['ended', 'stream ended'],
-  ['overdue', 'no answer in time'],
+  ['overdue', 'no reply in time'],
   ['stale', 'shared state restarted'],
 ] as const)('a connection lost by the event %s is logged with the reason "%s"', (event, reason) => {
   const lines: unknown[] = [];

@@ -90,7 +90,7 @@ type Condition = 'connected' | 'lost' | 'refused' | 'closed';
 /** The events that lose a connection, as the log shows them. */
 const REASONS: Partial<Record<ClientEvent, string>> = {
   ended: 'stream ended',
-  overdue: 'no answer in time',
+  overdue: 'no reply in time',
   stale: 'shared state restarted',
 };
 

@@ -223,7 +223,7 @@ class BucketsInRedis implements FairStorageService {
     } catch (thrown) {
       // It is fetched when Redis is back, with the other seeds in use.
       const error = SynclineError.from(thrown).message;
-      this.#deps.logger.warn('a seed could not be fetched from redis', { slice: 'fair', error });
+      this.#deps.logger.warn('could not fetch a seed from Redis', { slice: 'fair', error });
     } finally {
       this.#fetching.delete(seed);
     }

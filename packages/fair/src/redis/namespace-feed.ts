@@ -203,7 +203,7 @@ export class NamespaceFeed {
       return readSeedChange(message, rule.policy === 'sum', shape);
     } catch (thrown) {
       const error = thrown instanceof Error ? thrown.message : String(thrown);
-      this.#deps.logger.warn('cannot decode a change from redis', { slice: 'fair', error });
+      this.#deps.logger.warn('could not decode a change from Redis', { slice: 'fair', error });
       return undefined;
     }
   }
@@ -226,7 +226,7 @@ export class NamespaceFeed {
     } catch (thrown) {
       // Redis is unreachable. The feed retries, or is read when pub/sub is back.
       const error = thrown instanceof Error ? thrown.message : String(thrown);
-      this.#deps.logger.debug('a seed could not be read from redis', { slice: 'fair', error });
+      this.#deps.logger.debug('could not read a seed from Redis', { slice: 'fair', error });
     }
   }
 
@@ -256,7 +256,7 @@ export class NamespaceFeed {
       }
     } catch (thrown) {
       const error = thrown instanceof Error ? thrown.message : String(thrown);
-      this.#deps.logger.debug('redis could not be polled', { slice: 'fair', error });
+      this.#deps.logger.debug('could not poll Redis', { slice: 'fair', error });
     }
   }
 }

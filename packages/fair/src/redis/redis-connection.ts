@@ -61,7 +61,7 @@ export class RedisConnection {
     this.#client.on('close', () => this.#note(false));
     this.#client.on('error', (error: Error) => {
       this.#failure = error;
-      deps.logger.debug('connection to redis failed', { slice: 'fair', error: error.message });
+      deps.logger.debug('connection to Redis failed', { slice: 'fair', error: error.message });
     });
     this.reachability.failed(); // until the first answer
   }
@@ -171,9 +171,9 @@ export class RedisConnection {
     const { logger, metrics } = this.#deps;
     metrics.set('syncline_fair_redis_connected', isUp ? 1 : 0);
     if (!isUp)
-      logger.warn('redis unreachable', { slice: 'fair', error: this.unreachable().message });
-    else if (this.#isUp === undefined) logger.info('redis reachable', { slice: 'fair' });
-    else logger.warn('redis reachable again', { slice: 'fair' });
+      logger.warn('Redis unreachable', { slice: 'fair', error: this.unreachable().message });
+    else if (this.#isUp === undefined) logger.info('Redis reachable', { slice: 'fair' });
+    else logger.warn('Redis reachable again', { slice: 'fair' });
     this.#isUp = isUp;
   }
 }

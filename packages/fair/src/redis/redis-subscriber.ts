@@ -35,7 +35,7 @@ export class RedisSubscriber {
       for (const listener of this.#listeners.values()) listener.onLost();
     });
     this.#client.on('error', (error: Error) => {
-      deps.logger.debug('subscription to redis failed', { slice: 'fair', error: error.message });
+      deps.logger.debug('subscription to Redis failed', { slice: 'fair', error: error.message });
     });
     this.#client.on('pmessageBuffer', (pattern: string, channel: Buffer, message: Buffer) => {
       this.#listeners.get(String(pattern))?.onMessage(channel.toString('latin1'), message);
@@ -94,7 +94,7 @@ export class RedisSubscriber {
     } catch (thrown) {
       if (!(thrown instanceof Error) || thrown.name !== 'ReplyError') return; // it closes; `ready` starts over
       const error = thrown.message;
-      const text = 'redis refused a subscription; polling for changes instead';
+      const text = 'Redis refused a subscription; polling for changes instead';
       this.#deps.logger.warn(text, { slice: 'fair', error });
       if (this.#listeners.get(pattern) === listener) listener.onRefused();
       return;

@@ -75,7 +75,7 @@ export class MessagePackReader {
     const kind = this.#view.getUint8(this.#pass(1));
     if ((kind & 0xe0) === 0xa0) return this.#characters(kind & 0x1f);
     if (kind === 0xd9) return this.#characters(this.#view.getUint8(this.#pass(1)));
-    throw this.#corrupt(`a text, not 0x${kind.toString(16)}`);
+    throw this.#corrupt(`a string, not 0x${kind.toString(16)}`);
   }
 
   #list(): number {

@@ -146,7 +146,7 @@ export class SharedEpochs implements SharedTrackers {
     const isLost = known !== undefined && known.epoch !== epoch && nowMs < known.keptUntilMs;
     if (isLost) {
       const tracker = namespace.name;
-      logger.warn('redis lost the shared state; merging the views of the instances', {
+      logger.warn('Redis lost the shared state; merging the views of the instances', {
         slice: 'fair',
         tracker,
       });

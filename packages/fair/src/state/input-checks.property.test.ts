@@ -226,7 +226,9 @@ describe('messages that are refused as a whole', () => {
       refusal((client) => client.hello('new', 'one', { config: { ...CONFIG, ...more } }));
     expect(refusal((client) => client.sendBytes(new Uint8Array(0)))).toContain('invalid-argument');
     const view = encodeSyncRequest({ kind: 'view-upload', seed, cells: viewOf([]) });
-    expect(refusal((client) => client.sendBytes(view))).toContain('view_upload came before hello');
+    expect(refusal((client) => client.sendBytes(view))).toContain(
+      'view_upload arrived before hello',
+    );
     expect(refusal((client) => client.hello('a b', 'one'))).toContain('hello.tracker');
     expect(refusal((client) => client.hello('', 'one'))).toContain('hello.tracker');
     expect(refusal((client) => client.hello('api', 'x'.repeat(65)))).toContain('hello.client_id');

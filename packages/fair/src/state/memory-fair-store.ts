@@ -13,7 +13,7 @@ export interface MemoryFairStoreDeps {
   readonly clock: Clock;
 }
 
-/** The store, with synchronous answers. */
+/** The store, with synchronous results. */
 export interface MemoryFairStore extends FairStore {
   applyDelta(namespace: Namespace, seed: bigint, deltas: CellDeltas, id?: ChangeId): Applied;
   joinView(namespace: Namespace, seed: bigint, cells: Cells): Applied;

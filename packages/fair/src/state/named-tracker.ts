@@ -237,7 +237,7 @@ export class NamedTracker {
 }
 
 function replacedError(clientId: string): SynclineError {
-  const text = `another stream said hello as client "${clientId}". Give each process its own client_id; if this client has just reconnected, ignore this.`;
+  const text = `another stream identified itself as client "${clientId}". Give each process its own client_id; if this client has just reconnected, ignore this.`;
   return new SynclineError('fenced', text, { details: { reason: 'client_id' } });
 }
 

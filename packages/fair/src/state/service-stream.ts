@@ -160,7 +160,7 @@ export class ServiceStream implements StateStream {
 }
 
 function notGreeted(field: string): SynclineError {
-  const text = `${field} came before hello; only streams that say hello first may send it`;
+  const text = `${field} arrived before hello; only streams that begin with hello may send it`;
   return new SynclineError('invalid-argument', text, { details: { field } });
 }
 

@@ -57,7 +57,7 @@ export class StateService {
     );
   }
 
-  /** A stream of a client. When there are too many, it has ended before it is returned. */
+  /** A stream of a client. If there are too many, the returned stream has already ended. */
   connect(sink: StreamSink): StateStream {
     const stream = new ServiceStream(this.#deps, new StreamOutbox(sink));
     const { value: streamsMax } = fairLimits.streamsMax;

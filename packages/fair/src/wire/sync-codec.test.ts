@@ -83,7 +83,7 @@ test.each([
   ['a number as text', '0a 03 0a 01 31', 'a field has wire type 2, not 0'],
   ['a group', '7b 7c', 'a field has wire type 3'],
   ['an end without a group', '7c', 'a field has wire type 4'],
-  ['text that is not UTF-8', '1a 03 0a 01 ff', 'a text is not UTF-8'],
+  ['text that is not UTF-8', '1a 03 0a 01 ff', 'a string is not valid UTF-8'],
 ])('F3 %s is refused with the reason', (_, hex, reason) => {
   const refusal = refusalOf(bytesOf(hex));
   expect(refusal).toMatchObject({ code: 'invalid-argument' });

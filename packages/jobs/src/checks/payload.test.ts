@@ -35,7 +35,7 @@ function sized(bytes: number): object {
 }
 
 describe('payloads', () => {
-  test('J20 what JSON cannot hold is refused, with its place', () => {
+  test('J20 values that JSON cannot represent are refused, with their path', () => {
     const cyclic: { self?: unknown } = {};
     cyclic.self = { again: cyclic };
     const places = [

@@ -187,7 +187,7 @@ describe('the order of the checks', () => {
     ]);
   });
 
-  test('J13 an epoch below, above or never given is fenced', () => {
+  test('J13 an epoch that is older, newer or was never issued is fenced', () => {
     expect(codeOf(rows, { ...write, epoch: 1 })).toBe('fenced');
     expect(codeOf(rows, { ...write, epoch: 3 })).toBe('fenced');
     expect(codeOf({ ...rows, task: undefined }, { ...write, epoch: 0 })).toBe('fenced');

@@ -23,7 +23,7 @@ export type JobApplied = Applied & Readonly<{ job: JobRow; info: JobInfo }>;
 type JobUnchanged = Readonly<{ kind: 'unchanged'; info: JobInfo }>;
 
 /** The job that a call refers to. Without an incarnation, whichever job has the id now. */
-export type MeantJob = Readonly<{ jobId: string; incarnation?: string | undefined }>;
+export type JobRef = Readonly<{ jobId: string; incarnation?: string | undefined }>;
 
 /** `spec` has passed `checkJobSpec`. The incarnation was never used before. */
 export function decideCreate(
@@ -43,7 +43,7 @@ export function decideCreate(
 /** `patch` has passed `checkJobPatch`. */
 export function decideUpdate(
   rows: (JobRows & Readonly<{ tags: WrittenTags }>) | undefined,
-  { jobId, patch, incarnation }: MeantJob & Readonly<{ patch: JobPatch }>,
+  { jobId, patch, incarnation }: JobRef & Readonly<{ patch: JobPatch }>,
   nowMs: number,
 ): JobApplied {
   if (!rows) throw refusals.noSuchJob(jobId);
@@ -56,7 +56,7 @@ export function decideUpdate(
 
 export function decideMark(
   rows: JobRows | undefined,
-  { jobId, incarnation }: MeantJob,
+  { jobId, incarnation }: JobRef,
   nowMs: number,
 ): JobUnchanged | JobApplied {
   if (!rows) throw refusals.noSuchJob(jobId);

@@ -15,7 +15,7 @@ export function isContention(thrown: unknown): boolean {
 }
 
 export function noSuchJob(jobId: string): SynclineError {
-  const message = `there is no job "${jobId}": it was never created here, or was deleted`;
+  const message = `no such job: "${jobId}" was never created here, or was deleted`;
   return new SynclineError('not-found', message, { details: { jobId } });
 }
 
@@ -34,7 +34,7 @@ export function checkFence(job: JobRow, task: TaskRow | undefined, claimant: Cla
   checkClaimant(job, claimant);
   const { taskId, epoch } = claimant;
   if (task?.epoch === epoch) return;
-  throw fenced(`task ${taskId} of job "${job.jobId}" ${epochStory(task, epoch)}`, {
+  throw fenced(`task ${taskId} of job "${job.jobId}" ${describeEpoch(task, epoch)}`, {
     reason: 'epoch',
     epoch: task?.epoch ?? 0,
   });
@@ -58,7 +58,7 @@ export function checkClaimant(job: JobRow, claimant: Omit<Claimant, 'epoch'>): v
   throw invalidArgument('taskId', claimant.taskId, `0 to ${numTasks - 1} for job "${jobId}"`);
 }
 
-function epochStory(task: TaskRow | undefined, epoch: number): string {
+function describeEpoch(task: TaskRow | undefined, epoch: number): string {
   if (!task) return `was never claimed here, although the call has epoch ${epoch}. Claim it first.`;
   if (epoch < task.epoch)
     return `has since been claimed by another process (epoch ${task.epoch}, here ${epoch}). Stop this one.`;

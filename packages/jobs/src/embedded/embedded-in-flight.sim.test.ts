@@ -22,7 +22,7 @@ function inWorld(body: (world: SimulatedBody) => Promise<void>): Promise<void> {
 /** Longer than a call takes unless it is delayed or made to fail. */
 const MOMENT_MS = 200;
 
-describe('a call that is given up while its batch is in flight', () => {
+describe('a call that is aborted while its batch is in flight', () => {
   test('J1 J3 keeps its job in memory: otherwise it would be reloaded in its old state', () =>
     inWorld(async (world) => {
       const { store, disk } = await openIn(world);

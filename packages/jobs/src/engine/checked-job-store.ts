@@ -4,7 +4,7 @@ import { abortedError, SynclineError } from '@syncline/kernel';
 import { type CheckedWrite, checkStateWrite } from '../checks/checked-write.js';
 import * as input from '../checks/input.js';
 import { checkCount, checkJobId, checkPageLimit, checkTag, checkTaskId } from '../checks/values.js';
-import type { MeantJob } from '../core/decisions.js';
+import type { JobRef } from '../core/decisions.js';
 import type { JobInfo, JobList, JobPatch, JobSpec, LeaseRequest, TaskLease } from '../job.js';
 import { mapProgress, type Progress, type Scope } from '../job.js';
 import type {
@@ -40,12 +40,12 @@ export type EncodedResult = Readonly<{
   state: Uint8Array;
 }>;
 
-export type DeletedJob = MeantJob & Readonly<{ ifRevision?: number | undefined }>;
+export type DeletedJob = JobRef & Readonly<{ ifRevision?: number | undefined }>;
 
 export interface StoreWrites {
   createJob(spec: Required<JobSpec>, signal: Signal): Promise<CreatedJob>;
-  updateJob(meant: MeantJob, patch: JobPatch, signal: Signal): Promise<JobInfo>;
-  markJobDeleted(meant: MeantJob, signal: Signal): Promise<JobInfo>;
+  updateJob(meant: JobRef, patch: JobPatch, signal: Signal): Promise<JobInfo>;
+  markJobDeleted(meant: JobRef, signal: Signal): Promise<JobInfo>;
   deleteJob(meant: DeletedJob, signal: Signal): Promise<boolean>;
   lease(request: LeaseRequest, signal: Signal): Promise<TaskLease>;
   setState(write: CheckedWrite, signal: Signal): Promise<EncodedResult>;

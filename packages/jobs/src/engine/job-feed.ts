@@ -13,8 +13,8 @@ import { filterTopics, JobFeedChange, jobFilter, matchesFilter } from './changes
 import type { StoreView } from './store-adapter.js';
 
 export interface JobFeedView extends StoreView {
-  /** `letGo` is called while others wait for a view. It returns whether this one is released. */
-  onWanted?(letGo: () => boolean): void;
+  /** `tryRelease` is called while others wait for a view. It returns whether this one is released. */
+  onWanted?(tryRelease: () => boolean): void;
 }
 
 export interface JobFeedSource {
@@ -139,7 +139,7 @@ export class JobFeed extends Feed<JobFeedChange, JobFilter> {
 
   #resumeAt(cursor: Cursor) {
     const { base, revision, isReplaying } = parseCursor(cursor);
-    if (base !== this.base) return { after: revision, seen: 'another-past' } as const;
+    if (base !== this.base) return { after: revision, seen: 'other-history' } as const;
     return { after: revision, seen: isReplaying ? 'replay' : 'all' } as const;
   }
 }

@@ -110,7 +110,7 @@ export class JobReads implements StoreReads {
     const slot = await this.slots.take(signal);
     jobs.hold(jobId);
     const release = () => {
-      slot.giveBack();
+      slot.release();
       jobs.release(jobId);
     };
     try {
@@ -123,8 +123,8 @@ export class JobReads implements StoreReads {
         compactedTo: view.compactedTo,
         latest: (after) => view.latest(after),
         changes: (after) => view.changes(after),
-        onWanted: (letGo) => {
-          slot.letGo = letGo;
+        onWanted: (tryRelease) => {
+          slot.tryRelease = tryRelease;
         },
         close() {
           if (!isOpen) return;

@@ -85,7 +85,7 @@ export function jobWrites(parts: EngineParts, leases: Leases): StoreWrites {
         checkIncarnationOf(staged.row, incarnation);
         const { revision } = staged.head;
         if (ifRevision !== undefined && ifRevision !== revision)
-          throw movedOn(jobId, revision, ifRevision);
+          throw revisionMismatch(jobId, revision, ifRevision);
         staged.isDeleted = true;
         return true;
       };
@@ -139,7 +139,7 @@ export function jobWrites(parts: EngineParts, leases: Leases): StoreWrites {
   };
 }
 
-export function movedOn(jobId: string, revision: number, wanted: number): SynclineError {
+export function revisionMismatch(jobId: string, revision: number, wanted: number): SynclineError {
   const message = `job "${jobId}" is at revision ${revision}, not ${wanted}: it has changed in the meantime`;
   return new SynclineError('conflict', message, { details: { reason: 'revision', revision } });
 }

@@ -158,7 +158,7 @@ interface Entry {
   readonly ttlMs: number;
   deadlineMs: number;
   /** When to check it next: at its deadline, some time after a report, or never if its task has no work left. */
-  lookAtMs: number;
+  checkAtMs: number;
 }
 
 /**
@@ -170,7 +170,7 @@ export class LeaseWatch {
   readonly #deps: LeaseWatchDeps;
   readonly #jobs = new Map<string, Map<number, Entry>>();
   /** No lease needs to be checked before this time. */
-  #nextLookMs = NEVER;
+  #nextCheckMs = NEVER;
   #pausedMs = 0;
   #timer: Timer | undefined;
   #isClosed = false;
@@ -186,7 +186,7 @@ export class LeaseWatch {
     this.forget(incarnation, taskId);
     if (ttlMs === 0 || this.#isClosed) return;
     const tasks = this.#jobs.get(incarnation) ?? new Map<number, Entry>();
-    tasks.set(taskId, { lease, ttlMs, deadlineMs: 0, lookAtMs: NEVER });
+    tasks.set(taskId, { lease, ttlMs, deadlineMs: 0, checkAtMs: NEVER });
     this.#jobs.set(incarnation, tasks);
     this.extend(incarnation, taskId);
   }
@@ -196,7 +196,7 @@ export class LeaseWatch {
     const entry = this.#jobs.get(incarnation)?.get(taskId);
     if (!entry) return;
     entry.deadlineMs = this.#uptimeMs() + entry.ttlMs;
-    this.#lookAt(entry, entry.deadlineMs);
+    this.#checkAt(entry, entry.deadlineMs);
   }
 
   /** Check this before declaring a lease lost: it may have been renewed since the report. */
@@ -218,7 +218,7 @@ export class LeaseWatch {
   /** Call it when the expected tags have changed: tasks that had no work left may have some now. */
   recheck(incarnation: string): void {
     for (const entry of this.#jobs.get(incarnation)?.values() ?? [])
-      this.#lookAt(entry, entry.deadlineMs);
+      this.#checkAt(entry, entry.deadlineMs);
   }
 
   /** Stops watching. Leases from commits still in flight are ignored. */
@@ -239,9 +239,9 @@ export class LeaseWatch {
     return uptimeMs - pauseMs;
   }
 
-  #lookAt(entry: Entry, atMs: number): void {
-    entry.lookAtMs = atMs;
-    this.#nextLookMs = Math.min(this.#nextLookMs, atMs);
+  #checkAt(entry: Entry, atMs: number): void {
+    entry.checkAtMs = atMs;
+    this.#nextCheckMs = Math.min(this.#nextCheckMs, atMs);
     if (this.#timer === undefined) this.#waitForTick();
   }
 
@@ -254,20 +254,20 @@ export class LeaseWatch {
     const nowMs = this.#uptimeMs();
     this.#timer = undefined;
     this.#tickDueMs = NEVER;
-    if (this.#nextLookMs <= nowMs) this.#look(nowMs);
-    if (this.#nextLookMs < NEVER) this.#waitForTick();
+    if (this.#nextCheckMs <= nowMs) this.#check(nowMs);
+    if (this.#nextCheckMs < NEVER) this.#waitForTick();
   }
 
-  #look(nowMs: number): void {
-    this.#nextLookMs = NEVER;
+  #check(nowMs: number): void {
+    this.#nextCheckMs = NEVER;
     for (const tasks of this.#jobs.values()) {
       for (const entry of tasks.values()) {
-        if (entry.lookAtMs <= nowMs) {
+        if (entry.checkAtMs <= nowMs) {
           const isUnfinished = this.#deps.hasUnfinished(entry.lease);
-          entry.lookAtMs = isUnfinished ? nowMs + REPORT_AGAIN_MS : NEVER;
+          entry.checkAtMs = isUnfinished ? nowMs + REPORT_AGAIN_MS : NEVER;
           if (isUnfinished) this.#deps.onOverdue(entry.lease);
         }
-        this.#nextLookMs = Math.min(this.#nextLookMs, entry.lookAtMs);
+        this.#nextCheckMs = Math.min(this.#nextCheckMs, entry.checkAtMs);
       }
     }
   }

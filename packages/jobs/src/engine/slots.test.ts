@@ -17,41 +17,41 @@ describe('slots for views', () => {
     });
     await settle();
     expect([slots.takenCount, order]).toEqual([2, []]);
-    first.giveBack();
+    first.release();
     await settle();
     expect([slots.takenCount, order]).toEqual([2, ['third']]);
-    (await later[0])?.giveBack();
-    (await later[1])?.giveBack();
+    (await later[0])?.release();
+    (await later[1])?.release();
     expect([slots.takenCount, order]).toEqual([1, ['third', 'fourth']]);
-    expect(() => first.giveBack()).toThrow('once');
+    expect(() => first.release()).toThrow('once');
   });
 
   test('a caller that gives up leaves the queue', async () => {
     const slots = new Slots({ clock }, 1);
-    const { giveBack } = await slots.take();
+    const { release } = await slots.take();
     const abort = new AbortController();
     const waiting = slots.take(abort.signal);
     abort.abort();
     await expect(waiting).rejects.toMatchObject({ code: 'aborted' });
     await expect(slots.take(abort.signal)).rejects.toMatchObject({ code: 'aborted' });
-    giveBack();
+    release();
     expect(slots.takenCount).toBe(0);
   });
 
   test('J21 a caller can wait until all are released, including those of callers that still wait', async () => {
     const slots = new Slots({ clock }, 1);
     await slots.free();
-    const { giveBack } = await slots.take();
+    const { release } = await slots.take();
     const later = slots.take();
     let isFree = false;
     const freed = slots.free().then(() => {
       isFree = true;
     });
-    giveBack();
-    const { giveBack: giveLater } = await later;
+    release();
+    const { release: releaseLater } = await later;
     await settle();
     expect(isFree).toBe(false);
-    giveLater();
+    releaseLater();
     await freed;
   });
 
@@ -61,9 +61,9 @@ describe('slots for views', () => {
     const asked: string[] = [];
     for (const name of ['busy', 'stalled', 'stalled too']) {
       const slot = await slots.take();
-      slot.letGo = () => {
+      slot.tryRelease = () => {
         asked.push(name);
-        if (name !== 'busy') slot.giveBack();
+        if (name !== 'busy') slot.release();
         return name !== 'busy';
       };
     }
@@ -73,7 +73,7 @@ describe('slots for views', () => {
     const slot = await waiting;
     expect(asked).toEqual(['busy', 'stalled']);
     expect(timers.pending).toBe(0);
-    slot.giveBack();
+    slot.release();
     expect(slots.takenCount).toBe(2);
   });
 });

@@ -5,10 +5,10 @@
 import { abortedError, assert, type Clock, kernelLimits, type Timer } from '@syncline/kernel';
 
 export interface Slot extends Disposable {
-  /** Called while others wait. Returns whether the slot will be given back now. */
-  letGo?: () => boolean;
+  /** Called while others wait. Returns whether the slot will be released now. */
+  tryRelease?: () => boolean;
   /** Call it exactly once. */
-  giveBack(): void;
+  release(): void;
 }
 
 export interface SlotsDeps {
@@ -23,7 +23,7 @@ export class Slots {
   readonly #taken = new Set<Slot>();
   readonly #waiting = new Set<() => void>();
   readonly #onFree: (() => void)[] = [];
-  #askTimer: Timer | undefined;
+  #recallTimer: Timer | undefined;
 
   constructor(deps: SlotsDeps, slotsMax: number) {
     this.#deps = deps;
@@ -46,8 +46,8 @@ export class Slots {
         this.#waiting.delete(wake);
         signal?.removeEventListener('abort', giveUp);
         if (this.#waiting.size > 0) return;
-        this.#askTimer?.cancel();
-        this.#askTimer = undefined;
+        this.#recallTimer?.cancel();
+        this.#recallTimer = undefined;
       };
       const wake = () => {
         leave();
@@ -59,7 +59,7 @@ export class Slots {
       };
       this.#waiting.add(wake);
       signal?.addEventListener('abort', giveUp);
-      this.#askTimer ??= this.#askLater();
+      this.#recallTimer ??= this.#scheduleRecall();
     });
   }
 
@@ -71,29 +71,29 @@ export class Slots {
   #take(): Slot {
     const report = () => this.#deps.onChanged?.(this.#taken.size);
     const slot: Slot = {
-      giveBack: () => {
-        assert(this.#taken.delete(slot), 'a slot is given back once');
+      release: () => {
+        assert(this.#taken.delete(slot), 'a slot is released once');
         const [next] = this.#waiting;
         next?.();
         report();
         if (this.#taken.size === 0) for (const resolve of this.#onFree.splice(0)) resolve();
       },
-      [Symbol.dispose]: () => slot.giveBack(),
+      [Symbol.dispose]: () => slot.release(),
     };
     this.#taken.add(slot);
     report();
     return slot;
   }
 
-  /** Asks holders until one slot per waiter is released. The slots are given back asynchronously. */
-  #askLater(): Timer {
+  /** Asks holders until one slot per waiter is released. The release is asynchronous. */
+  #scheduleRecall(): Timer {
     const { value: stallMs } = kernelLimits.feedViewStallMs;
     return this.#deps.clock.setTimer(stallMs, () => {
-      this.#askTimer = this.#askLater();
+      this.#recallTimer = this.#scheduleRecall();
       let missing = this.#waiting.size;
       for (const slot of [...this.#taken]) {
         if (missing === 0) return;
-        if (slot.letGo?.()) missing -= 1;
+        if (slot.tryRelease?.()) missing -= 1;
       }
     });
   }

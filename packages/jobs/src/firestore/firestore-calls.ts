@@ -60,7 +60,7 @@ export class FirestoreCalls {
   readonly #onClosing = new Set<() => void>();
   readonly #closing = new AbortController();
   #authenticated: Promise<void> | undefined;
-  #troubledAtMs = Number.NEGATIVE_INFINITY;
+  #lastFailureMs = Number.NEGATIVE_INFINITY;
 
   constructor(deps: FirestoreDeps, options: FirestoreOptions) {
     this.#deps = deps;
@@ -94,8 +94,8 @@ export class FirestoreCalls {
   }
 
   /** Call it when the connection fails: the client library keeps retrying by itself for a while. */
-  noteTrouble(): void {
-    this.#troubledAtMs = this.#deps.clock.monotonicMs();
+  recordConnectionFailure(): void {
+    this.#lastFailureMs = this.#deps.clock.monotonicMs();
   }
 
   read<T>(what: string, call: () => Promise<T>, options: CallOptions = {}): Promise<T> {
@@ -143,7 +143,7 @@ export class FirestoreCalls {
     await clock.sleep(CLOSE_WAIT_MS, quiet.signal).catch(() => {});
     this.#closing.abort();
     for (const onStopped of this.#onClosing) onStopped();
-    const troubleMs = this.#troubledAtMs + CLIENT_RETRIES_MS - clock.monotonicMs();
+    const troubleMs = this.#lastFailureMs + CLIENT_RETRIES_MS - clock.monotonicMs();
     if (troubleMs > 0) clock.setTimer(troubleMs, () => void this.#end(), { unref: true });
     else if (quiet.signal.aborted) await this.#end();
     else void this.#end();
@@ -164,7 +164,7 @@ export class FirestoreCalls {
       else if (signal?.aborted) gaveUp.abort(abortedError(what, signal));
     };
     const timer = this.#deps.clock.setTimer(timeoutMs, () => {
-      this.noteTrouble();
+      this.recordConnectionFailure();
       giveUp('timeout', `no reply from Firestore within ${timeoutMs} ms`);
     });
     const abandoned = new Promise<never>((_, reject) => {

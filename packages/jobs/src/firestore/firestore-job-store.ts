@@ -196,7 +196,7 @@ class FirestoreJobStore extends LocalJobStore {
   #startWatch(jobId: string): JobWatch {
     const advice = '. End subscriptions, or use another process.';
     this.#makeRoom();
-    checkBytes('cacheBytesMax', this.#cacheBytes, 'what is kept of subscribed jobs', advice);
+    checkBytes('cacheBytesMax', this.#cacheBytes, 'the cached states of subscribed jobs', advice);
     const onChanged = (changed: JobWatch) => {
       if (changed.hasEnded && this.#watches.get(jobId) === changed) this.#watches.delete(jobId);
       else this.#makeRoom();

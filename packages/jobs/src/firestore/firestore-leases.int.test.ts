@@ -59,7 +59,7 @@ test('heartbeats take no revision and wake no listener', async () => {
   expect(server.gate.sentCount).toBeGreaterThan(before.sent);
 });
 
-test('J18 a lease that is not over by the clock of Firestore is not lost, whatever ours says', async () => {
+test('J18 a lease that has not expired by the clock of Firestore is not lost, whatever ours says', async () => {
   const clock = new LeapingClock();
   await using store = open('leap', clock);
   const { job } = await createStaffedJob(store, { numTasks: 2 });

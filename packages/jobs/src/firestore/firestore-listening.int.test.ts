@@ -70,7 +70,7 @@ test('a pure writer listens to nothing; reads of aggregates do, and stop when th
   await expect.poll(() => server.gate.streamsCount).toBe(0);
 });
 
-test('J8 own writes show at once in reads, also while another process writes', async () => {
+test('J8 reads see this process’s own writes at once, also while another process writes', async () => {
   await using store = open();
   await using other = open();
   const { writers } = await createStaffedJob(store, { numTasks: 2 });

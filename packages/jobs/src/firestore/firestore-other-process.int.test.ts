@@ -59,7 +59,7 @@ test('a deletion that fails after its first commit says that it may have been ap
   expect(await store.getJob('job')).toBeUndefined();
 });
 
-test('J8 no read shows less than an answer before it, also that of createJob and listJobs', async () => {
+test('J8 no read shows less than an earlier reply did, including those of createJob and listJobs', async () => {
   await using store = open();
   await using other = open();
   const { writers } = await createStaffedJob(other, { numTasks: 1 });

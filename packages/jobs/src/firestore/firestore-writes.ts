@@ -13,7 +13,7 @@ import { checkIncarnationOf, tagsCount } from '../core/refusals.js';
 import { type JobRow, jobInfoOf } from '../core/rows.js';
 import { encodeState } from '../engine/changes.js';
 import type { EncodedResult, StoreWrites } from '../engine/checked-job-store.js';
-import { movedOn } from '../engine/job-writes.js';
+import { revisionMismatch } from '../engine/job-writes.js';
 import type { EngineDeps, LeaseRef } from '../engine/store-adapter.js';
 import { WriteQuota } from '../engine/write-quota.js';
 import { defaultState, type JobInfo } from '../job.js';
@@ -113,7 +113,7 @@ export class FirestoreWrites implements StoreWrites {
       if (!rows) return stored?.row;
       if (ifRevision !== undefined) {
         const revision = layout.latestCommit(await transaction.get(documents.newest));
-        if (revision > ifRevision) throw movedOn(jobId, revision, ifRevision);
+        if (revision > ifRevision) throw revisionMismatch(jobId, revision, ifRevision);
       }
       transaction.update(documents.job, { isDeleting: true, deleted: true });
       transaction.delete(documents.jobCopy);

@@ -15,7 +15,7 @@ import type { JobFilter } from '../engine/changes.js';
 import { JobFeed, type JobFeedSource, type SubscriberQuota } from '../engine/job-feed.js';
 import type { EngineDeps } from '../engine/store-adapter.js';
 import { limitValues } from '../limits.js';
-import { outOfReach, reconnectDelayMs } from '../reconnect.js';
+import { reconnectDelayMs, storeUnreachable } from '../reconnect.js';
 import { type FirestoreCalls, type FirestoreOptions, firestoreError } from './firestore-calls.js';
 import type { FirestoreWrites } from './firestore-writes.js';
 import * as layout from './job-documents.js';
@@ -136,12 +136,12 @@ export class JobWatch implements JobFeedSource {
       } catch (thrown) {
         if (this.hasEnded) return;
         const error = firestoreError('listening to the job', thrown, 'not-applied');
-        calls.noteTrouble();
+        calls.recordConnectionFailure();
         // Fail at once if a retry cannot succeed: refused credentials, an unreadable document.
         if (!error.retryable || this.#failures >= reconnect.attempts) {
           this.#log('error', '🔴 listener abandoned after repeated failures', error);
           const reason = { cursor: undefined, cause: error };
-          const failure = error.retryable ? outOfReach(reconnect, reason) : error;
+          const failure = error.retryable ? storeUnreachable(reconnect, reason) : error;
           return this.#end(failure, (feed) => feed.fail(failure));
         }
         if (this.#phase !== 'stale') {

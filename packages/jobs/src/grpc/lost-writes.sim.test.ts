@@ -52,7 +52,7 @@ test('a server that has announced why it ends receives nothing more: further wri
     await Promise.all([waiting, later]);
   }));
 
-test('J2 a call that the server has taken may have begun anything, whatever its status says', () =>
+test('J2 once the server has accepted a call, its outcome is unknown, whatever its status says', () =>
   inWorld(async ({ clock, calls, ask }) => {
     const error = errorOf(ask());
     await clock.sleep(1);

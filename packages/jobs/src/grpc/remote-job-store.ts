@@ -102,7 +102,7 @@ function remoteCalls(channel: JobChannel, stateWrites: RemoteWrites): StoreReads
   return {
     createJob: (spec, signal) => channel.ask(jobCalls.createJob, spec, signal),
     getJob: async (jobId, signal) =>
-      (await orMissing(read(jobCalls.getJob, { jobId }, signal)))?.job,
+      (await undefinedIfMissing(read(jobCalls.getJob, { jobId }, signal)))?.job,
     async listJobs(query, signal) {
       const { damaged = [], ...list } = await read(jobCalls.listJobs, query, signal);
       return damaged.length === 0 ? list : { ...list, damaged };
@@ -119,7 +119,7 @@ function remoteCalls(channel: JobChannel, stateWrites: RemoteWrites): StoreReads
     markJobDeleted: async (meant, signal) =>
       (await channel.ask(jobCalls.markJobDeleted, meant, signal)).job,
     deleteJob: async (meant, signal) =>
-      (await orMissing(channel.ask(jobCalls.deleteJob, meant, signal))) !== undefined,
+      (await undefinedIfMissing(channel.ask(jobCalls.deleteJob, meant, signal))) !== undefined,
     lease: async (request, signal) =>
       (await channel.ask(jobCalls.heartbeat, request, signal)).lease,
     setState: (write, signal) => stateWrites.ask(encode(jobCalls.setState.request, write), signal),
@@ -136,7 +136,7 @@ function remoteCalls(channel: JobChannel, stateWrites: RemoteWrites): StoreReads
   };
 }
 
-function orMissing<Value>(answer: Promise<Value>): Promise<Value | undefined> {
+function undefinedIfMissing<Value>(answer: Promise<Value>): Promise<Value | undefined> {
   return answer.catch((thrown: unknown) => {
     if (hasCode(thrown, 'not-found')) return undefined;
     throw thrown;

@@ -16,7 +16,7 @@ import {
   type StoreSubscribeOptions,
 } from '../job-store.js';
 import { limitValues } from '../limits.js';
-import { outOfReach, type ReconnectOptions, reconnectDelayMs } from '../reconnect.js';
+import { type ReconnectOptions, reconnectDelayMs, storeUnreachable } from '../reconnect.js';
 import { jobCalls, type SubscribeRequest } from '../wire/calls.js';
 import { FrameReader } from '../wire/frames.js';
 import { type ChannelDeps, type ChannelPool, contractError, errorOfStatus } from './job-channel.js';
@@ -195,7 +195,7 @@ export class RemoteSubscription implements JobSubscription {
     if (!lost.retryable) throw lost;
     const { clock, random, metrics, reconnect } = this.#deps;
     if (this.#failures >= reconnect.attempts)
-      throw outOfReach(reconnect, { cursor: this.#after, cause: lost });
+      throw storeUnreachable(reconnect, { cursor: this.#after, cause: lost });
     this.#lostAtMs ??= clock.nowMs();
     const delayMs = reconnectDelayMs(this.#failures, reconnect, random);
     this.#failures += 1;

@@ -304,7 +304,10 @@ export class OpenManager extends OpenReader {
     const schema = this.deps.states.tags.get(tag)?.schema;
     if (schema === undefined || payload === undefined) return;
     const checking = async () => schema['~standard'].validate(structuredClone(payload));
-    const { issues } = await call.wait(checking(), 'its schema did not respond');
+    const { issues } = await call.wait(
+      checking(),
+      'the schema did not finish validating the payload',
+    );
     if (issues !== undefined) throw payloadRefusal(issues);
   }
 

@@ -150,7 +150,7 @@ export class OpenReader implements AsyncDisposable {
       if (!event.resumed) metrics.observe('syncline_jobs_replay_duration_seconds', seconds);
       pulledAtMs = undefined;
     };
-    async function* handOut(from: AsyncIterable<readonly JobEvent[]>) {
+    async function* deliver(from: AsyncIterable<readonly JobEvent[]>) {
       pulledAtMs = clock.monotonicMs();
       try {
         for await (const stored of from) {
@@ -167,9 +167,9 @@ export class OpenReader implements AsyncDisposable {
       get cursor() {
         return cursor;
       },
-      batches: (max) => handOut(source.batches(max)),
+      batches: (max) => deliver(source.batches(max)),
       async *[Symbol.asyncIterator]() {
-        for await (const events of handOut(source.batches(1))) yield* events;
+        for await (const events of deliver(source.batches(1))) yield* events;
       },
       [Symbol.asyncDispose]: dispose,
     };

@@ -158,7 +158,7 @@ describe('calls to a store', () => {
       await job.close();
     }));
 
-  test('J2 one attempt that may have arrived makes the whole unknown', () =>
+  test('J2 if any attempt may have arrived, the outcome of the write is unknown', () =>
     runInSimulation('maybe', async (world) => {
       let sent = 0;
       const { job } = await open(world, {

@@ -4,7 +4,7 @@ import { OpenStores } from '../conformance/open-stores.js';
 import { overrideEvents, overrideStore } from '../conformance/override-store.js';
 import type { Progress } from '../job.js';
 import type { JobEvent } from '../job-store.js';
-import { checkReconnect, outOfReach } from '../reconnect.js';
+import { checkReconnect, storeUnreachable } from '../reconnect.js';
 import { createJobManager, createJobReader } from './create-job-manager.js';
 
 const stores = new OpenStores();
@@ -106,10 +106,10 @@ describe('waitFor', () => {
     expect((await waiting).revision).toBe(state.revision);
   });
 
-  test('an outage says to call it again; the same error from the predicate is not changed', async () => {
+  test('an outage error says to call it again; the same error from the predicate is not changed', async () => {
     const { store, zero } = await openBoth();
     const cause = new SynclineError('unavailable', 'connection refused.');
-    const outage = outOfReach(checkReconnect(), { cursor: undefined, cause });
+    const outage = storeUnreachable(checkReconnect(), { cursor: undefined, cause });
     const lost = overrideStore(store, {
       subscribe(jobId, options) {
         const source = store.subscribe(jobId, options);

@@ -74,7 +74,7 @@ export class PostgresPool {
     this.#schema = schema;
     this.#pool = typeof pool === 'string' ? newPool(pool) : pool;
     this.#pool.on('error', ignore); // an idle connection was closed; the next call opens another
-    this.#pool.on('acquire', contain);
+    this.#pool.on('acquire', swallowErrors);
   }
 
   get connectionsMax(): number {
@@ -121,7 +121,7 @@ export class PostgresPool {
       return;
     }
     this.#pool.off('error', ignore);
-    this.#pool.off('acquire', contain);
+    this.#pool.off('acquire', swallowErrors);
   }
 }
 
@@ -139,11 +139,11 @@ function newPool(connectionString: string): pg.Pool {
 function ignore(): void {}
 
 /** If a connection is lost, queries in flight report it. An unhandled `error` event would end the process. */
-function contain(client: pg.PoolClient): void {
+function swallowErrors(client: pg.PoolClient): void {
   if (!client.listeners('error').includes(ignore)) client.on('error', ignore);
 }
 
-export function overtaken(cause?: unknown): SynclineError {
+export function contentionError(cause?: unknown): SynclineError {
   const message =
     'other writers of the job kept the PostgreSQL transaction from committing. Try again.';
   return new SynclineError('unavailable', message, { details: { reason: 'contention' }, cause });
@@ -158,7 +158,7 @@ function postgresError(thrown: unknown, outcome: Outcome): SynclineError {
   const detail = thrown instanceof Error ? thrown.message.slice(0, 256) : String(thrown);
   const code: unknown = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined;
   const state = typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : '';
-  if (state === '40001' || state === '40P01') return overtaken(thrown);
+  if (state === '40001' || state === '40P01') return contentionError(thrown);
   const options = { outcome, cause: thrown, details: { reason: 'postgres', state } };
   const error = (kind: ErrorCode, message: string) =>
     new SynclineError(kind, `PostgreSQL ${message}`, options);

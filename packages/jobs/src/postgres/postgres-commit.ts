@@ -3,7 +3,7 @@ import type { CellRow, JobRow } from '../core/rows.js';
 import { CellCounts, cellName } from '../engine/cell-counts.js';
 import type { StoredChange } from '../engine/changes.js';
 import type * as port from '../engine/store-adapter.js';
-import { overtaken, type PostgresSession } from './postgres-client.js';
+import { contentionError, type PostgresSession } from './postgres-client.js';
 import { OVERDUE } from './postgres-watch.js';
 
 /** The columns of a StoredChange, from `changes c`. */
@@ -132,7 +132,7 @@ export async function writeCommit(
          ON CONFLICT (job_id) WHERE NOT is_deleted DO NOTHING RETURNING job_no`,
         [jobId],
       );
-      if (!inserted) throw overtaken(); // by another creator
+      if (!inserted) throw contentionError(); // by another creator
       job.handle = inserted.job_no; // the statement that follows sets the rest
     } else if (job.isRowChanged) {
       // The expected tags may have changed: tasks that had no work left may have some now.

@@ -119,7 +119,7 @@ test('the rows of a deleted job go away', async () => {
   await pool.end();
 });
 
-test('J3 J6 no revision is given again after a crash, whatever durability the database and the writer prefer', async () => {
+test('J3 J6 no revision is reused after a crash, whatever durability the database and the writer prefer', async () => {
   const careless = ['synchronous_commit=off', 'wal_writer_delay=10000', 'fsync=off'];
   await using other = await startPostgres(...careless);
   const connectionString = other.connectionString();

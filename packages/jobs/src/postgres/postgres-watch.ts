@@ -27,7 +27,7 @@ export class PostgresWatch {
   #running: Promise<void> | undefined;
   /** No lease counts as renewed before this time, by the database's clock. Undefined if nothing is watched. */
   floor: string | undefined;
-  #lookedAt = { databaseMs: 0, monotonicMs: 0 };
+  #lastCheck = { databaseMs: 0, monotonicMs: 0 };
 
   constructor(deps: PostgresDeps) {
     this.#deps = deps;
@@ -68,9 +68,9 @@ export class PostgresWatch {
   /** Whether both clocks have advanced alike since the last check. */
   #isSteady(databaseMs: number): boolean {
     const monotonicMs = this.#deps.clock.monotonicMs();
-    const passedMs = monotonicMs - this.#lookedAt.monotonicMs;
-    const driftMs = databaseMs - this.#lookedAt.databaseMs - passedMs;
-    this.#lookedAt = { databaseMs, monotonicMs };
+    const passedMs = monotonicMs - this.#lastCheck.monotonicMs;
+    const driftMs = databaseMs - this.#lastCheck.databaseMs - passedMs;
+    this.#lastCheck = { databaseMs, monotonicMs };
     return this.floor !== undefined && passedMs < PAUSE_MS && Math.abs(driftMs) < PAUSE_MS;
   }
 

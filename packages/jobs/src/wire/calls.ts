@@ -4,7 +4,7 @@ import * as wire from '@syncline/kernel/wire';
 import type { GrpcFailure } from '@syncline/protocol';
 import type { WriteFields } from '../checks/checked-write.js';
 import { checkBytes } from '../checks/values.js';
-import type { MeantJob } from '../core/decisions.js';
+import type { JobRef } from '../core/decisions.js';
 import type {
   DeletedJob,
   EncodedPage,
@@ -25,7 +25,7 @@ export interface Call<Request, Response> {
 }
 
 /** Concerns a whole job. An operator gives no task. */
-export type GlobalRequest = MeantJob & Readonly<{ taskId?: number }>;
+export type GlobalRequest = JobRef & Readonly<{ taskId?: number }>;
 type UpdateRequest = GlobalRequest &
   Required<JobPatch> &
   Readonly<{ setLabels: boolean; setExpectedTags: boolean }>;

@@ -27,8 +27,8 @@ export type FeedEvent<C extends FeedChange> =
 
 /**
  * Revisions above `fromRevision` up to `toRevision` may be missing. `compacted`: the store no longer has them.
- * `overflow`: the subscriber was too slow and coalesces. `reset`: the revision to resume from belongs to another
- * past; a snapshot follows. `deleted`: what was followed is gone. For these two, both revisions are that of the
+ * `overflow`: the subscriber was too slow and coalesces. `reset`: the revision to resume from belongs to a
+ * different history; a snapshot follows. `deleted`: the subject was deleted. For these two, both revisions are that of the
  * subscriber.
  */
 export interface FeedGap {

@@ -19,7 +19,7 @@ export interface FeedView<C extends FeedChange> {
    * Registers a callback for when others wait for the resources that this view holds; it returns whether the view is
    * released. A store without such a limit leaves it out.
    */
-  onWanted?(letGo: () => boolean): void;
+  onWanted?(tryRelease: () => boolean): void;
   close(): void;
 }
 

@@ -31,7 +31,7 @@ export interface FeedSubscriptionDeps<C extends FeedChange, E> {
   isInScope(change: C): boolean;
   /** Starts or stops offering changes. */
   onLive(): void;
-  onDeaf(): void;
+  onLagging(): void;
   /** The subscription has ended and takes nothing more. */
   onEnd(): void;
 }
@@ -105,12 +105,12 @@ export class FeedSubscription<C extends FeedChange, E>
     return this.#iterate(max, (batch) => batch);
   }
 
-  /** Takes committed changes. Called by the feed between `onLive` and `onDeaf`, in order of revisions. */
+  /** Takes committed changes. Called by the feed between `onLive` and `onLagging`, in order of revisions. */
   offer(change: C): void {
     const { buffer, presenter } = this.#deps;
     if (!this.#deps.isInScope(change)) return;
     if (buffer.offer(change, this.#waiting !== undefined) === 'full') {
-      this.#deps.onDeaf();
+      this.#deps.onLagging();
       presenter.onDrop('full');
     }
     this.#wake();
@@ -133,7 +133,7 @@ export class FeedSubscription<C extends FeedChange, E>
     if (this.#isEnded || this.#ending) return;
     this.#store.leave();
     this.#deps.buffer.stop();
-    this.#deps.onDeaf();
+    this.#deps.onLagging();
     const { start } = this.#options;
     const hasSeenNone = !this.#position && start.kind === 'replay' && start.after === 0;
     if (!hasSeenNone) this.#start = { kind: 'reset', after: this.#revision };
@@ -147,7 +147,7 @@ export class FeedSubscription<C extends FeedChange, E>
     this.#owesLive ||= !buffer.isServing && this.#position?.isReplaying === false;
     this.#store.leave();
     buffer.stop();
-    this.#deps.onDeaf();
+    this.#deps.onLagging();
     if (this.#position) {
       const { revision: after, isReplaying } = this.#position;
       this.#start = isReplaying
@@ -165,7 +165,7 @@ export class FeedSubscription<C extends FeedChange, E>
     if (this.#isEnded || this.#ending) return;
     this.#ending = ending;
     this.#deps.buffer.seal();
-    this.#deps.onDeaf();
+    this.#deps.onLagging();
     if (!this.#deps.buffer.isServing) this.#store.leave();
     this.#wake();
   }
@@ -179,7 +179,7 @@ export class FeedSubscription<C extends FeedChange, E>
     this.#deps.buffer.stop();
     this.#idle.stop();
     this.#options.signal?.removeEventListener('abort', this.#closeOnAbort);
-    this.#deps.onDeaf();
+    this.#deps.onLagging();
     this.#deps.onEnd();
     this.#deps.presenter.onEnd();
     this.#wake();

@@ -47,9 +47,9 @@ export interface FeedSubscribeOptions<Scope> {
   readonly after?: number;
   /**
    * What was seen up to `after`. `all` (default): continue with the changes. `replay`: only part of the replay,
-   * which continues. `another-past`: a different history, so start with a `gap` reset.
+   * which continues. `other-history`: a different history, so start with a `gap` reset.
    */
-  readonly seen?: 'all' | 'replay' | 'another-past';
+  readonly seen?: 'all' | 'replay' | 'other-history';
   /**
    * What happens when the subscriber is too slow for its buffer. `block` (default): it reads every
    * change again from the store and misses none while the store has them. `coalesce`: it gets a `gap`
@@ -62,7 +62,7 @@ export interface FeedSubscribeOptions<Scope> {
   readonly signal?: AbortSignal;
 }
 
-const START_OF = { all: 'resume', replay: 'replay', 'another-past': 'reset' } as const;
+const START_OF = { all: 'resume', replay: 'replay', 'other-history': 'reset' } as const;
 
 export class Feed<C extends FeedChange, Scope = void> {
   readonly #deps: FeedDeps<C, Scope>;
@@ -142,7 +142,7 @@ export class Feed<C extends FeedChange, Scope = void> {
         publishedRevision: () => this.#published,
         isInScope: (change) => this.#deps.store.isInScope(scope, change),
         onLive: () => this.#byTopic.add(topics, subscription),
-        onDeaf: () => this.#byTopic.delete(topics, subscription),
+        onLagging: () => this.#byTopic.delete(topics, subscription),
         onEnd: () => this.#subscriptions.delete(subscription),
       },
       {

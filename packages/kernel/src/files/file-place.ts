@@ -12,7 +12,7 @@ export function checkCut(length: number, fileLength: number): void {
   if (length <= fileLength) return;
   throw new SynclineError(
     'invalid-argument',
-    `cannot cut a file of ${fileLength} bytes to ${length} bytes`,
+    `cannot truncate a file of ${fileLength} bytes to ${length} bytes`,
     { details: { field: 'length', value: length } },
   );
 }

@@ -55,9 +55,9 @@ export interface AppendHandle {
    * append. Every other error is `storage-failed`.
    */
   append(parts: readonly Uint8Array[]): void;
-  /** Cuts the file to `length`, which is at most its current length. Not durable before `sync`. */
+  /** Truncates the file to `length`, which is at most its current length. Not durable before `sync`. */
   truncate(length: number): void;
-  /** Makes every earlier append and cut durable. An error is final for the file, as with `Files.sync`. */
+  /** Makes every earlier append and truncation durable. An error is final for the file, as with `Files.sync`. */
   sync(): Promise<void>;
   /** Waits for syncs in flight. What was not synced is left to the operating system. */
   close(): Promise<void>;

@@ -105,7 +105,7 @@ class SystemFiles implements Files {
     } catch (thrown) {
       const errno = errnoOf(thrown);
       if (errno === 'ENOENT' || errno === 'ENOTDIR') return undefined;
-      throw problem('look at', place, thrown);
+      throw problem('stat', place, thrown);
     }
   }
 
@@ -118,7 +118,7 @@ class SystemFiles implements Files {
 
   async makeDir(path: string): Promise<void> {
     const options = { recursive: true, mode: OWNER_ONLY_DIRECTORY };
-    await this.#try('make the directory', path, (place) => mkdir(place, options));
+    await this.#try('create the directory', path, (place) => mkdir(place, options));
   }
 
   /** For a directory it makes the names in it durable. */

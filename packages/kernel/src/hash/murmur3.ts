@@ -37,7 +37,7 @@ const MASK = (1n << 64n) - 1n;
 const C1 = 0x87c37b91114253d5n;
 const C2 = 0x4cf5ad432745937fn;
 
-/** MurmurHash3_x64_128: the two 64-bit words. Plain BigInt, since nothing hot uses it. */
+/** MurmurHash3_x64_128: the two 64-bit words. Uses BigInt, since no hot path calls it. */
 export function murmur3x64x128(bytes: Uint8Array, seed = 0): readonly [bigint, bigint] {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const blocksEnd = bytes.length - (bytes.length % 16);

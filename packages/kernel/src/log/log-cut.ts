@@ -78,7 +78,7 @@ function reportCut(
     return;
   }
   const segmentsRemoved = found.length - index - (offset > 0 ? 1 : 0);
-  logger.warn('log cut at the first bad record', {
+  logger.warn('log truncated at the first bad record', {
     segment,
     offset,
     reason,

@@ -235,7 +235,7 @@ test('a cut is reported once, with the segment, the offset and the bytes dropped
     expect(log.cutBytes).toBe(10 + third.content.length);
     expect(lines).toEqual([
       [
-        'log cut at the first bad record',
+        'log truncated at the first bad record',
         {
           segment: `${directory}/${second.name}`,
           offset: 60,

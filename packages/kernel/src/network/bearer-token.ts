@@ -21,5 +21,5 @@ export function checkTokenIsSafe({ protocol, hostname, origin }: URL, option: st
 export function tokenFlaw(token: unknown): string | undefined {
   if (typeof token === 'string' && /^[!-~]+$/.test(token)) return undefined;
   const hint = /[\r\n]$/.test(String(token)) ? '. It ends with a newline: trim it' : '';
-  return `printable ASCII without blanks${hint}`;
+  return `printable ASCII without spaces${hint}`;
 }

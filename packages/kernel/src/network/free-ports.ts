@@ -16,7 +16,7 @@ const PROCESS_STEP = 509;
 /** Each process counts up from a place of its own, so that two that look at the same time find different ports. */
 let next = (process.pid * PROCESS_STEP) % PORTS_COUNT;
 
-/** Ports on which nothing listens on loopback now. This process is not given them again before all others. */
+/** Ports on which nothing listens on loopback now. A port is returned again only after all others have been. */
 export async function findFreePorts(count: number): Promise<readonly number[]> {
   const held: Server[] = [];
   try {

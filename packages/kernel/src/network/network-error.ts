@@ -70,13 +70,13 @@ const UNKNOWN_HOST: Explanation<ConnectFailure> = {
 };
 const RESET: Explanation<ConnectFailure> = {
   reason: 'reset',
-  text: 'the other side dropped the connection',
+  text: 'connection reset by peer',
   advice:
     'It may have stopped, refused the connection, or reached its connection limit. Try again.',
 };
 const TIMED_OUT: Explanation<ConnectFailure> = {
   reason: 'timeout',
-  text: 'no answer',
+  text: 'no response',
   advice: 'The host may be down, or a firewall may be dropping packets.',
 };
 
@@ -169,7 +169,7 @@ export interface TrustOptions {
 
 /**
  * What is wrong and what to do, if `reason` is about a certificate, in the words of Node or OpenSSL; otherwise undefined.
- * An alert is the server's word about ours.
+ * A TLS alert is the server's objection to our certificate.
  */
 export function certificateProblem(
   reason: string,

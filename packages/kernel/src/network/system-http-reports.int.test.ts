@@ -43,7 +43,7 @@ test('a token is refused without TLS beyond loopback, and its text is never show
   for (const url of ['http://127.0.0.1:1', 'http://[::1]:1', 'http://localhost:1', 'https://a:1'])
     expect(create(url, 's3cret')).not.toThrow();
   expect(create('https://a:1', 's3cret\n')).toThrow(
-    'token is ***; expected printable ASCII without blanks. It ends with a newline: trim it',
+    'token is ***; expected printable ASCII without spaces. It ends with a newline: trim it',
   );
 });
 
@@ -83,7 +83,7 @@ test('a failure names the server and the cause', async () => {
   const refused = await failureOf(`http://${refusing.address}`);
   expect(refused).toMatchObject({
     code: 'unauthenticated',
-    message: `http://${refusing.address} answered 401 to a report: wrong token`,
+    message: `http://${refusing.address} responded to a report with HTTP 401: wrong token`,
   });
   const closed = await listen(createServer());
   await closed[Symbol.asyncDispose]();
@@ -154,6 +154,6 @@ test('by default the first failure is a warning of Node; after close none is', a
   await closed.put('api/things', {});
   await new Promise(setImmediate);
   process.off('warning', note);
-  const text = `could not report: http://${server.address} answered 500 to a report: broken`;
+  const text = `could not report: http://${server.address} responded to a report with HTTP 500: broken`;
   expect(warnings.filter((each) => each.includes('could not report'))).toEqual([text]);
 });

@@ -79,7 +79,7 @@ async function send(target: URL, { sender, token, report }: Sending): Promise<vo
     throw requestError(target.origin, thrown);
   });
   if (status >= 200 && status < 300) return;
-  const message = `${target.origin} answered ${status} to a report: ${detailOf(text)}`;
+  const message = `${target.origin} responded to a report with HTTP ${status}: ${detailOf(text)}`;
   throw new SynclineError(status === 401 ? 'unauthenticated' : 'unavailable', message);
 }
 

@@ -39,7 +39,7 @@ export async function provideRoom(directory: string, room: Room): Promise<void> 
     await writeProbe(probe, room.bytesNeeded);
   } catch (thrown) {
     const error = fileSystemError({
-      action: 'find room in',
+      action: 'check the free space in',
       path: directory,
       errno: errnoOf(thrown),
       cause: thrown,

@@ -33,13 +33,14 @@ export class WireFields {
       const field = tag >>> 3;
       const letter = shape[field - 1] ?? '';
       if ((tag & 7) !== wireTypeOf[letter]) reader.fail(`field tag ${tag} is unknown`);
-      if (letter !== 'r' && (seen & (1 << field)) !== 0) reader.fail(`field ${field} comes twice`);
+      if (letter !== 'r' && (seen & (1 << field)) !== 0)
+        reader.fail(`field ${field} appears twice`);
       seen |= 1 << field;
       if (letter === 'n') this.#numbers[field] = reader.uint32();
       else if (letter === 'w') this.#numbers[field] = reader.fixed32();
       else if (letter === 'b') this.#bytes[field] = reader.delimited();
       else if (this.repeated.push(reader.delimited()) > repeatedMax)
-        reader.fail(`field ${field} comes more than ${repeatedMax} times`);
+        reader.fail(`field ${field} appears more than ${repeatedMax} times`);
     }
   }
 
@@ -54,8 +55,8 @@ export class WireFields {
   text(field: number, bytesMax: number): string {
     const bytes = this.bytes(field);
     if (bytes.length > bytesMax)
-      this.fail(`a text has ${bytes.length} bytes; at most ${bytesMax} are allowed`);
-    if (!isUtf8(bytes)) this.fail('a text is not UTF-8');
+      this.fail(`a string has ${bytes.length} bytes; at most ${bytesMax} are allowed`);
+    if (!isUtf8(bytes)) this.fail('a string is not valid UTF-8');
     return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
   }
 

@@ -200,7 +200,7 @@ export class WireReader {
     const text = this.#buffer.toString('utf8', start, end);
     // Only what is replaced can have been wrong, and it is rare.
     if (text.includes('\ufffd') && !isUtf8(this.bytes.subarray(start, end)))
-      return this.fail('a text is not UTF-8');
+      return this.fail('a string is not valid UTF-8');
     return text;
   }
 

@@ -111,7 +111,7 @@ test('strict fields: each once, each known, each of its type', () => {
   expect([fields.number(1), fields.text(2, 1), fields.number(3)]).toEqual([5, 'a', 1]);
   expect(fields.repeated.map((bytes) => Buffer.from(bytes).toString())).toEqual(['', 'b']);
   expect(() => fields.text(2, 0)).toThrow('at most 0');
-  expect(() => of('08 05 08 05', 'n')).toThrow('comes twice');
+  expect(() => of('08 05 08 05', 'n')).toThrow('appears twice');
   expect(() => of('10 05', 'n')).toThrow('tag 16 is unknown');
   expect(() => of('0a 00', 'n')).toThrow('tag 10 is unknown');
   expect(() => of('0a 00 0a 00 0a 00', 'r')).toThrow('more than 2 times');

@@ -147,7 +147,7 @@ const mesh = {
 
 const fair = {
   store: choiceSetting(['embedded', 'memory', 'redis'], 'embedded', {
-    help: 'Where shared fair state is stored. `embedded`: in memory, and on disk within a second or so; with `memory` set there is no disk. `redis`: in Redis, shared by several servers.',
+    help: 'Where shared fair state is stored. `embedded`: in memory, and on disk within a second or so, unless `memory` is set. `redis`: in Redis, shared by several servers.',
   }),
   broadcastIntervalMs: integerSetting(
     { min: 0, max: 60_000, default: 0 },
@@ -208,7 +208,7 @@ const sets = {
 
 const jobs = {
   store: choiceSetting(['embedded', 'postgres', 'firestore'], 'embedded', {
-    help: 'Where jobs are stored. `embedded`: on the disk of this node; with `memory` set there is no disk. `postgres`: in PostgreSQL, `firestore`: in Google Cloud Firestore; several servers and programs can share either.',
+    help: 'Where jobs are stored. `embedded`: on the disk of this node, unless `memory` is set. `postgres`: in PostgreSQL, `firestore`: in Google Cloud Firestore; several servers and programs can share either.',
   }),
   postgres: z.strictObject({
     urlFile: fileSetting({

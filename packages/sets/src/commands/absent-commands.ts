@@ -45,8 +45,8 @@ export const absentCommands: readonly AbsentCommands[] = [
   },
   {
     title: 'Dumps',
-    reason: 'There are none. Copy the members with SSCAN and SADD.',
-    remark: 'There are no dumps; copy the members with SSCAN and SADD.',
+    reason: 'There is no dump format. Copy the members with SSCAN and SADD.',
+    remark: 'There is no dump format; copy the members with SSCAN and SADD.',
     names: list('dump migrate restore restore-asking'),
   },
   {

@@ -28,7 +28,7 @@ const steps = fc.oneof(
   fc.tuple(fc.constantFrom('spop', 'srandmember'), keys, fc.constantFrom('0', '2', '9', '-3', 'x')),
 );
 
-test('S13 a command answers the same within a turn and in slices', async () => {
+test('S13 a command returns the same reply within a turn and in slices', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(steps, { maxLength: 30 }), async (sequence) => {
       const short = new CommandRig({ table });

@@ -46,7 +46,7 @@ export interface CommandDescription {
   /** In upper case, with its command for a subcommand: `CONFIG GET`. */
   readonly name: string;
   readonly group: Command['group'];
-  /** The words after the name; empty when there are none. */
+  /** The arguments after the name; empty if there are none. */
   readonly syntax: string;
   readonly summary: string;
   /** Undefined: as in Redis. */

@@ -30,7 +30,7 @@ export interface Command {
   readonly wordsMax?: number;
   readonly flags: readonly CommandFlag[];
   readonly group: 'set' | 'generic' | 'connection' | 'server' | 'transactions' | 'syncline';
-  /** The words after the name, for help texts and docs/COMMANDS.md: `key member [member ...]`. */
+  /** The arguments after the name, for help texts and docs/COMMANDS.md: `key member [member ...]`. */
   readonly syntax?: string;
   /** One sentence for COMMAND DOCS and docs/COMMANDS.md. */
   readonly summary: string;

@@ -1,8 +1,8 @@
 import { ERROR_TABLE } from '@syncline/protocol';
 import { expect, test } from 'vitest';
-import { errorFor, errorTexts, errorWords } from './errors.js';
+import { errorFor, errorPrefixes, errorTexts } from './errors.js';
 
-test('every word that an error begins with is listed, and no other', () => {
+test('every error prefix is listed, and no other', () => {
   const texts = [
     ...Object.values(errorTexts),
     ...Object.values(ERROR_TABLE).map(({ resp }) => resp),
@@ -11,5 +11,5 @@ test('every word that an error begins with is listed, and no other', () => {
     errorFor.notReady('-'),
   ];
   const words = new Set(texts.map((text) => text.split(' ')[0] ?? ''));
-  expect(words).toEqual(new Set(Object.keys(errorWords)));
+  expect(words).toEqual(new Set(Object.keys(errorPrefixes)));
 });

@@ -31,10 +31,10 @@ export const errorTexts = {
     'ERR transaction reads more than 65536 members and names or 32 MiB, run such commands outside MULTI',
   transactionAnswersTooMuch:
     'ERR transaction result is larger than 32 MiB, run such commands outside MULTI',
-  queueFull: 'ERR transaction is larger than 10000 commands, 131072 words or 64 MiB',
+  queueFull: 'ERR transaction is larger than 10000 commands, 131072 arguments or 64 MiB',
   queuesFull: 'ERR transactions of all clients are larger than 256 MiB, try again later',
-  tooManyWatched: 'ERR more than 1024 keys are watched',
-  tooManyWatchers: 'ERR more than 65536 keys are watched by all clients, try again later',
+  tooManyWatched: 'ERR too many watched keys, at most 1024 are allowed',
+  tooManyWatchers: 'ERR too many keys are watched by all clients together, try again later',
 
   notAuthenticated: 'NOAUTH Authentication required.',
   wrongPassword: 'WRONGPASS invalid username-password pair or user is disabled.',
@@ -73,11 +73,11 @@ export const errorTexts = {
   resultTooLarge: 'ERR result is larger than 32 MiB, use the STORE form',
   keysTooLarge: 'ERR result is larger than 32 MiB, use SCAN',
   popTooLarge: 'ERR result is larger than 32 MiB, pop fewer members at once',
-  versionInvalid: 'ERR a version is written as node.epoch:counter,... or -',
-  versionTooLong: 'ERR a version has at most 4096 entries',
-  readTimeoutRange: 'ERR TIMEOUT is a number of milliseconds from 0 to 60000',
-  quorumRange: 'ERR QUORUM is MAJORITY or a number of nodes, at least 1',
-  readOnlyInside: 'ERR SYNCLINE.READ takes a read-only command',
+  versionInvalid: 'ERR invalid version, expected node.epoch:counter,... or -',
+  versionTooLong: 'ERR invalid version, more than 4096 entries',
+  readTimeoutRange: 'ERR TIMEOUT must be a number of milliseconds from 0 to 60000',
+  quorumRange: 'ERR QUORUM must be MAJORITY or a number of nodes, at least 1',
+  readOnlyInside: 'ERR SYNCLINE.READ requires a read-only command',
   tooManyBlocked: 'ERR more than 10000 commands are blocked, try again later',
 } as const;
 
@@ -85,7 +85,7 @@ export const errorTexts = {
 export const errorFor = {
   wrongArguments: (name: string) => `ERR wrong number of arguments for '${name}' command`,
   tooManyWords: (name: string, wordsMax: number) =>
-    `ERR more than ${wordsMax} words for '${name}', send fewer at once`,
+    `ERR more than ${wordsMax} arguments for '${name}', send fewer at once`,
   unknownSubcommand: (command: string, subcommand: string) =>
     `ERR unknown subcommand '${cut(subcommand)}'. Try ${command.toUpperCase()} HELP.`,
   execRefused: (why: string) =>
@@ -102,9 +102,9 @@ export const errorFor = {
     `ERR CONFIG SET failed (possibly related to argument '${setting}') - ${why}`,
   /** The syntax is right, but no node can have made this entry. */
   versionEntry: (entry: string) =>
-    `ERR '${entry}' is out of range: a node is 1 to 65535, an epoch 0 to 65535, a counter 1 to 2^53 - 1`,
+    `ERR '${entry}' is out of range: a node must be 1 to 65535, an epoch 0 to 65535, a counter 1 to 2^53 - 1`,
   notReady: (version: string) => `NOTREADY ${version}`,
-  noQuorum: (answers: number, wanted: number) => `NOQUORUM ${answers} of ${wanted} nodes answered`,
+  noQuorum: (answers: number, wanted: number) => `NOQUORUM ${answers} of ${wanted} nodes responded`,
   failure: (error: SynclineError) => respErrorOf(error),
   unknownCommand,
 } as const;
@@ -126,10 +126,10 @@ function unknownCommand(words: readonly string[], remark: string | undefined): s
 }
 
 /**
- * The words that errors over RESP begin with, and when each is sent. Programs branch on them, so docs/ERRORS.md
+ * The prefixes of RESP errors, and when each is sent. Programs branch on them, so docs/ERRORS.md
  * lists them all.
  */
-export const errorWords = {
+export const errorPrefixes = {
   ERR: 'Any other error: the request is invalid, or a limit was exceeded. The text says which.',
   EXECABORT:
     'EXEC: a queued command was refused, or EXEC itself. No part of the transaction has run.',

@@ -11,7 +11,7 @@ const DIGITS_OF_MAX = '9223372036854775807';
 const DIGITS_OF_MIN = '9223372036854775808';
 
 /**
- * A signed 64-bit integer without blanks, plus sign or leading zeros; undefined for anything else. Beyond 2^53 it
+ * A signed 64-bit integer without spaces, plus sign or leading zeros; undefined for anything else. Beyond 2^53 it
  * is the nearest number that a double can hold.
  */
 export function integerWord(args: ByteList, index: number): number | undefined {

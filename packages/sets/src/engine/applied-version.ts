@@ -84,7 +84,7 @@ export class AppliedVersion {
   }
 
   /** The operation that named them was undone. */
-  giveBackDependencies(dependencies: VersionVector): void {
+  revertDependencies(dependencies: VersionVector): void {
     for (const { actor } of dependencies.entries()) {
       if (this.counterOf(actor) > 0) this.#unnamed.add(actor);
     }

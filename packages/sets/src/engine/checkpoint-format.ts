@@ -243,19 +243,20 @@ export class CheckpointDecoder {
       if (kind === BlockKind.end) this.#readEnd(payload);
       else if (kind === BlockKind.elements) yield* this.#readElements(payload, true);
       else if (kind === BlockKind.dropped) yield* this.#readElements(payload, false);
-      else this.#fail('a block is of an unknown kind');
+      else this.#fail('a block has an unknown kind');
       this.#skip(end + CRC_BYTES);
     }
   }
 
   finish(): void {
-    if (this.#phase !== 'done' || this.#rest.length > 0) this.#fail('it ends early');
+    if (this.#phase !== 'done' || this.#rest.length > 0) this.#fail('it is truncated');
   }
 
   #readHeader(): boolean {
     const rest = this.#rest;
     if (rest.length < 14) return false;
-    if (!rest.subarray(0, 8).equals(MAGIC)) this.#fail('it does not start as a checkpoint does');
+    if (!rest.subarray(0, 8).equals(MAGIC))
+      this.#fail('it does not begin with a checkpoint header');
     const format = rest.readUInt16BE(8);
     if (format !== FORMAT) this.#fail(`its format is ${format}, this version reads ${FORMAT}`);
     const clusterEnd = 14 + rest.readUInt16BE(12);
@@ -287,7 +288,7 @@ export class CheckpointDecoder {
   /** Where the next block ends; 0 when it is not complete yet. */
   #checkBlock(): number {
     const rest = this.#rest;
-    if (this.#phase === 'done') this.#fail('something follows its end');
+    if (this.#phase === 'done') this.#fail('there are bytes after its end');
     if (rest.length < BLOCK_HEAD_BYTES) return 0;
     const length = rest.readUInt32BE(1);
     if (length > payloadBytesMax) this.#fail('a block is too long');
@@ -337,7 +338,7 @@ export class CheckpointDecoder {
     const length = this.#varint(payload);
     const start = this.#at;
     this.#at += length;
-    if (this.#at > payload.length) this.#fail('a name or member is cut off');
+    if (this.#at > payload.length) this.#fail('a name or member is truncated');
     return start;
   }
 
@@ -346,7 +347,7 @@ export class CheckpointDecoder {
     let value = 0;
     for (let shift = 0; ; shift += 7) {
       const byte = payload[at];
-      if (byte === undefined || shift > 49) return this.#fail('a number is cut off');
+      if (byte === undefined || shift > 49) return this.#fail('a number is truncated');
       at += 1;
       value = shift < 28 ? value | ((byte & 0x7f) << shift) : value + (byte & 0x7f) * 2 ** shift;
       if (byte >= 0x80) continue;

@@ -103,7 +103,7 @@ test('S7 a turn that finds the disk full is undone, reads continue, and writing 
     expect(world.content).toBe(after);
   }));
 
-test('S7 undoing the first turn after a start takes back nothing that was replayed', () =>
+test('S7 undoing the first turn after a start undoes nothing that was replayed', () =>
   World.run(async (world) => {
     world.add('a', 'x', 'y', 'z');
     await world.settled();
@@ -334,7 +334,7 @@ describe('a start on a full disk', () => {
 });
 
 describe('a checkpoint', () => {
-  test('S21 that finds the disk full leaves the previous one, and is tried again', () =>
+  test('S21 that finds the disk full keeps the previous one, and is retried', () =>
     World.run(async (world) => {
       const { engine, disk } = world;
       const write = async (count: number) => {
@@ -370,7 +370,7 @@ describe('a checkpoint', () => {
       expect(world.content).toBe(after);
     }));
 
-  test('S10 whose pin holds too much is given up, and tried again', () =>
+  test('S10 whose pin holds too much is abandoned, and retried', () =>
     World.run(
       async (world) => {
         const { engine } = world;

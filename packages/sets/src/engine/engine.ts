@@ -50,7 +50,7 @@ export class SetsEngine {
   readonly state: SetsState;
   readonly turns: Turns;
   readonly keyspace: LocalKeyspace;
-  /** Undefined: this node is alone. */
+  /** Undefined if this node has no peers. */
   readonly replica: Replica | undefined;
   memoryBytesMax: number;
   readonly #deps: SetsDeps;
@@ -180,8 +180,8 @@ export class SetsEngine {
       };
       const { state, turns } = this;
       const limits = this.#limits;
-      const keepsOwn = this.replica !== undefined;
-      const loadDeps = { state, files, clock, logger, limits, keepsOwn, onProgress };
+      const keepsOwnOperations = this.replica !== undefined;
+      const loadDeps = { state, files, clock, logger, limits, keepsOwnOperations, onProgress };
       const loaded = await load(loadDeps, identity);
       this.log = loaded.log;
       this.#own = loaded.own;
@@ -314,7 +314,7 @@ export class SetsEngine {
     );
   }
 
-  /** Peers know dots of ours that we do not: the directory was copied or restored. The gate is closed. */
+  /** Peers know dots of this node that it does not know itself: the directory was copied or restored. The gate is closed. */
   async #raiseEpoch(seen: VersionVector): Promise<number> {
     const { files, random } = this.#deps;
     const { version } = this.state;

@@ -24,7 +24,7 @@ const TEMPORARY = 'identity.tmp';
 const FORMAT = 1;
 const FILE_BYTES_MAX = 4_096;
 const CLUSTER_ID_BYTES_MAX = 255;
-/** What the first version of the sets left: a LevelDB. */
+/** Left by the first version of the sets: a LevelDB. */
 const OLD_STORE = 'db';
 
 export interface IdentityOptions {
@@ -49,7 +49,7 @@ export async function readIdentity(
   if ((await files.stat(OLD_STORE)) !== undefined) {
     throw conflict(
       'old-format',
-      'the directory of the sets holds data of an earlier version (db/), which this one does not read. ' +
+      'the sets directory contains data of an earlier version (db/), which this version cannot read. ' +
         'Move it away and start again; the sets then start empty, or load from a peer.',
     );
   }
@@ -59,14 +59,14 @@ export async function readIdentity(
   if (found.nodeId !== nodeId) {
     throw conflict(
       'node-id',
-      `this data belongs to node ${found.nodeId}, not to node ${nodeId}. ` +
+      `this data directory belongs to node ${found.nodeId}, not to node ${nodeId}. ` +
         `Give each node its own data directory, or start with node id ${found.nodeId}.`,
     );
   }
   if (found.clusterId !== clusterId) {
     throw conflict(
       'cluster-id',
-      `this data belongs to cluster "${found.clusterId}", not to "${clusterId}". The order of members ` +
+      `this data directory belongs to cluster "${found.clusterId}", not to "${clusterId}". The order of members ` +
         'depends on the cluster id, so it cannot change. Set it back, or start with an empty directory.',
     );
   }
@@ -111,13 +111,13 @@ export function chooseEpoch(
   );
 }
 
-/** Peers know what this node does not remember, and it has written since. */
+/** Peers have operations of this node that its disk lacks, and it has accepted writes since it started. */
 export function restoredCopy(epoch: number): SynclineError {
   return conflict(
     'restored-copy',
-    `peers have operations of this node under epoch ${epoch} that it does not have, and it has made others since its ` +
-      'start. Either another node runs with the same id, or the data directory was restored from a copy. Move the ' +
-      'directory away and start again; the sets are then loaded from a peer.',
+    `peers have operations of epoch ${epoch} of this node that its own disk lacks, and the node has accepted writes ` +
+      'since it started. Either another node runs with the same id, or the data directory was restored from a copy. ' +
+      'Move the directory away and start again; the sets are then loaded from a peer.',
   );
 }
 
@@ -142,7 +142,7 @@ function decode(bytes: Uint8Array): Identity {
 function damaged(why: string): SynclineError {
   return new SynclineError(
     'corrupt',
-    `the file "identity" in the directory of the sets is damaged: ${why}. Restore the directory from a backup, ` +
+    `the file "identity" in the sets directory is damaged: ${why}. Restore the directory from a backup, ` +
       'or move it away and start with an empty one.',
     { details: { path: PATH } },
   );

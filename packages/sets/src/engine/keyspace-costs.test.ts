@@ -32,7 +32,7 @@ describe('lookups', () => {
   const rowSearches = ['find', 'insert', 'delete'] as const;
   const walks = ['walk', 'scan', 'randomRow', 'clear'] as const;
 
-  test('S16 adding, removing and asking look only at the members they name', () =>
+  test('S16 adding, removing and testing access only the members they name', () =>
     withEngine(async ({ keyspace, turns }) => {
       keyspace.add(listOf('large', ...numbers(20_000)), 0, 1);
       turns.commitNow();
@@ -111,7 +111,7 @@ describe('lookups', () => {
       expect(facts()).toEqual(before);
     }));
 
-  test('S16 looking at absent sets in any other way leaves nothing behind either', () =>
+  test('S16 reading absent sets in any other way leaves nothing behind either', () =>
     withEngine(async ({ keyspace, state }) => {
       const absent = listOf('absent', 'x');
       const visit = () => {};
@@ -234,7 +234,7 @@ describe('waiting for versions', () => {
       expect(lookups(engine), 'all of them wait for the other actor now').toBe(withoutWaiters + 1);
     }));
 
-  test('a caller that gives up leaves nothing behind', () =>
+  test('an aborted call leaves nothing behind', () =>
     withEngine(async (engine, nextTurn) => {
       const withoutWaiters = lookups(engine);
       const random = createSeededRandom(1);

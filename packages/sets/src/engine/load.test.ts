@@ -80,7 +80,7 @@ async function loadFrom(
     clock,
     logger,
     limits: engineLimits,
-    keepsOwn: false,
+    keepsOwnOperations: false,
     onProgress: () => {},
   };
   return { state, loaded: await load(deps, identity) };
@@ -205,7 +205,7 @@ test('S19 a large record is replayed in slices, and what it has written is there
       state,
       limits: engineLimits,
       onProgress: () => {},
-      keepsOwn: false,
+      keepsOwnOperations: false,
     };
     const loaded = await load(deps, { nodeId: 1, clusterId: 'test', epoch: 1, state: 'open' });
     expect([loaded.replayed, state.digest.xor]).toEqual([1, digest.xor]);

@@ -1,7 +1,7 @@
 // Reads what an earlier run has stored: the newest checkpoint, then the log after it.
 //
 // Nothing on disk changes before everything has been read, and nothing is guessed: a damaged checkpoint is an error,
-// not a reason to fall back to an older one. Only the end of the log may be missing, where a crash has cut it.
+// not a reason to fall back to an older one. Only the end of the log may be missing, if a crash truncated it.
 import {
   type ActorId,
   actorId,
@@ -49,7 +49,7 @@ export interface LoadDeps {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly limits: EngineLimits;
-  readonly keepsOwn: boolean;
+  readonly keepsOwnOperations: boolean;
   onProgress(loadedBytes: number, totalBytes: number): void;
 }
 
@@ -76,7 +76,7 @@ export async function openDirectory(
   if (logs.length === 0 && checkpoints.length === 0) return undefined;
   throw new SynclineError(
     'corrupt',
-    'the directory of the sets holds data, but its file "identity" is missing. Restore it from a backup, or move ' +
+    'the sets directory contains data, but its file "identity" is missing. Restore it from a backup, or move ' +
       'the directory away and start with an empty one.',
     { details: { path: 'identity' } },
   );
@@ -100,7 +100,7 @@ export async function load(deps: LoadDeps, identity: Identity): Promise<Loaded> 
   }
   let replayed = 0;
   const repairs = new RepairReplay(state);
-  const own = new OwnKeeper(identity, deps.keepsOwn);
+  const own = new OwnKeeper(identity, deps.keepsOwnOperations);
   const reader = new OperationReader('corrupt');
   const onOperation = (operation: Operation, body: Uint8Array) => {
     own.see(operation, body);
@@ -134,7 +134,7 @@ export async function load(deps: LoadDeps, identity: Identity): Promise<Loaded> 
     await log.close();
     throw new SynclineError(
       'corrupt',
-      `the log of the sets ends at record ${found - 1}, but the last clean stop was after record ` +
+      `the sets log ends at record ${found - 1}, but the last clean stop was after record ` +
         `${(identity.nextRecord ?? 1) - 1}. Restore the directory from a backup, or move it away and start with an ` +
         'empty one.',
       { details: { path: LOG_DIRECTORY, found, expected: identity.nextRecord } },
@@ -153,7 +153,7 @@ function checkKind(kind: number): void {
   if (kind === RecordKind.operations) return;
   throw new SynclineError(
     'corrupt',
-    `the log holds a record of kind ${kind}, which this version does not know`,
+    `the log contains a record of unknown kind ${kind}, probably from a newer version`,
   );
 }
 
@@ -182,10 +182,10 @@ class LoadSlices {
 
   /** Undefined: all steps are done. */
   run(steps: Iterator<void>): Promise<void> | undefined {
-    return this.#runSlice(steps) ? undefined : this.#goOn(steps);
+    return this.#runSlice(steps) ? undefined : this.#runRest(steps);
   }
 
-  async #goOn(steps: Iterator<void>): Promise<void> {
+  async #runRest(steps: Iterator<void>): Promise<void> {
     for (let isOver = false; !isOver; ) {
       await new Promise<void>((resolve) => this.#clock.defer(resolve));
       this.#startMs = this.#clock.monotonicMs();
@@ -287,7 +287,8 @@ class CheckpointLoader implements CheckpointVisitor {
     const { nodeId, clusterId } = this.#identity;
     if (header.nodeId !== nodeId || header.clusterId !== clusterId)
       this.#fail(`it belongs to node ${header.nodeId} of cluster "${header.clusterId}"`);
-    if (header.logNumber !== this.#number) this.#fail(`it is of log number ${header.logNumber}`);
+    if (header.logNumber !== this.#number)
+      this.#fail(`it belongs to log number ${header.logNumber}`);
     this.#header = header;
     this.#state.version.load(header.version);
   }
@@ -310,7 +311,7 @@ class CheckpointLoader implements CheckpointVisitor {
   end(expected: Parameters<CheckpointVisitor['end']>[0]): void {
     const { liveDots, xor } = this.#state.digest;
     if (this.#elements !== expected.elements || liveDots !== expected.liveDots)
-      this.#fail(`it holds ${liveDots} dots where it says ${expected.liveDots}`);
+      this.#fail(`it contains ${liveDots} dots but declares ${expected.liveDots}`);
     if (xor[0] !== expected.xor[0] || xor[1] !== expected.xor[1])
       this.#fail('its digest does not match its content');
   }

@@ -114,7 +114,7 @@ test('an operation that is abandoned or changes nothing has touched no watcher',
   expect([early.isTouched, late.isTouched]).toEqual([true, false]);
 });
 
-test('S16 looking at absent names leaves nothing behind', async () => {
+test('S16 looking up absent names leaves nothing behind', async () => {
   const { engine, keyspace } = await openKeyspace();
   const { usedBytes } = engine.state;
   for (const name of numbers(1_000)) {
@@ -163,7 +163,7 @@ test('S22 where nothing can be changed, EXEC ends its transaction', async () => 
   expect(keyspace.admitWrite()).toBeUndefined();
 });
 
-test('S20 a pin that is broken before a set was read says so, instead of showing it as empty', async () => {
+test('S20 reading a set through a broken pin fails, instead of showing it as empty', async () => {
   const { engine, keyspace } = await openKeyspace({ pinEntriesMax: 2 });
   const key = list('a', ...numbers(10));
   keyspace.add(key, 0, 1);

@@ -156,9 +156,9 @@ export class MemberPin extends Pin implements KeyspacePin {
   dropped(set: SetEntry, row: number, before: readonly Dot[], after: readonly Dot[]): void {
     const pinned = this.#bySet.get(set);
     if (pinned === undefined) return;
-    const isOfMoment = ({ actor, counter }: Dot) => this.covers(actor, counter);
-    const dot = before.find(isOfMoment);
-    if (dot === undefined || after.some(isOfMoment)) return;
+    const isInPin = ({ actor, counter }: Dot) => this.covers(actor, counter);
+    const dot = before.find(isInPin);
+    if (dot === undefined || after.some(isInPin)) return;
     const { heap } = this.state;
     const isPassed = readWord(heap, row, ROW_HASH_HIGH) >>> 0 < pinned.walkedHash;
     const bytesBefore = pinned.dropped.memoryBytes;

@@ -296,7 +296,7 @@ export class SetsState {
     }
     for (const [actor, counter] of this.#countersBefore) this.version.restore(actor, counter);
     if (this.#ownCounterBefore >= 0) this.version.restore(this.version.own, this.#ownCounterBefore);
-    for (const dependencies of this.#dependencies) this.version.giveBackDependencies(dependencies);
+    for (const dependencies of this.#dependencies) this.version.revertDependencies(dependencies);
     this.record.clear();
     this.#clearTurn();
     this.sets.untouch(0);

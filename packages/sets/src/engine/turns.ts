@@ -32,7 +32,7 @@ export const RecordKind = {
   repairEnd: 3,
 } as const;
 
-/** Replication: sees what reaches the log, and when it may leave. */
+/** Replication: is notified of what reaches the log, and of when it may be sent. */
 export interface TurnFollower {
   /**
    * The record of a turn is in the log. It may be sent at once if `number` is 0, otherwise once `synced` has reached
@@ -114,7 +114,7 @@ export class Turns {
   }
 
   /** Something else was appended: there is space again. */
-  foundRoom(): void {
+  spaceAvailable(): void {
     this.fullBy = this.#log?.fullBy;
   }
 

@@ -147,7 +147,7 @@ export class WriteGate {
     });
   }
 
-  /** A holder that lets others through has given up: it does not get the gate again. */
+  /** A holder that gave up while it let others through does not get the gate again. */
   #withdraw(hold: object): void {
     const index = this.#closers.findIndex((closer) => closer.hold === hold);
     if (index >= 0) this.#closers.splice(index, 1)[0]?.resolve();

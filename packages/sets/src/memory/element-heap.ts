@@ -79,7 +79,7 @@ export class ElementHeap {
   readonly #pages: (Page | undefined)[] = [undefined];
   readonly #sizes = createSizeClasses();
   /** The first page with room, by class. */
-  readonly #roomy: (Page | undefined)[] = this.#sizes.blockBytes.map(() => undefined);
+  readonly #pagesWithSpace: (Page | undefined)[] = this.#sizes.blockBytes.map(() => undefined);
   readonly #slabs = new Set<Slab>();
   #emptyPages = 0;
   readonly #freeNumbers: number[] = [];
@@ -100,7 +100,7 @@ export class ElementHeap {
   allocate(bytes: number): number {
     if (bytes > CLASS_BYTES_MAX) return this.#allocateLarge(bytes);
     const sizeClass = this.#sizes.classOfUnits[unitsOf(bytes)] as number;
-    const page = this.#roomy[sizeClass] ?? this.#openPage(sizeClass);
+    const page = this.#pagesWithSpace[sizeClass] ?? this.#openPage(sizeClass);
     const words = this.words[page.number] as Int32Array;
     let word = page.free;
     if (word === NONE) {
@@ -250,15 +250,15 @@ export class ElementHeap {
   }
 
   #link(page: Page): void {
-    const first = this.#roomy[page.sizeClass];
+    const first = this.#pagesWithSpace[page.sizeClass];
     page.previous = undefined;
     page.next = first;
     if (first !== undefined) first.previous = page;
-    this.#roomy[page.sizeClass] = page;
+    this.#pagesWithSpace[page.sizeClass] = page;
   }
 
   #unlink(page: Page): void {
-    if (page.previous === undefined) this.#roomy[page.sizeClass] = page.next;
+    if (page.previous === undefined) this.#pagesWithSpace[page.sizeClass] = page.next;
     else page.previous.next = page.next;
     if (page.next !== undefined) page.next.previous = page.previous;
     page.previous = undefined;

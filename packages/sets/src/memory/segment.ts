@@ -60,7 +60,7 @@ export function isSegmentFull(words: Int32Array, at: number): boolean {
   return segmentRows(words, at) >= rowsMaxOf(segmentSlots(words, at));
 }
 
-/** So empty that its memory should be given back. */
+/** So empty that its memory should be released. */
 export function isSegmentNearlyEmpty(words: Int32Array, at: number): boolean {
   return segmentRows(words, at) * 8 < segmentSlots(words, at);
 }

@@ -167,12 +167,12 @@ describe('S23 refuses', () => {
     [
       'an element twice',
       encoded({ sets: [{ add: [bytes('a')] }, { add: [bytes('a')] }] }),
-      /element 1 comes twice/,
+      /element 1 appears twice/,
     ],
     [
       'an element twice among many',
       encoded({ sets: [{ add: [...many(99), bytes('member:7')] }] }),
-      /element 99 comes twice/,
+      /element 99 appears twice/,
     ],
     [
       'an element that comes and goes',
@@ -180,7 +180,7 @@ describe('S23 refuses', () => {
         sets: [{ add: [bytes('a')], remove: [bytes('a')] }],
         dropped: dots(dot(actor, 1)),
       }),
-      /element 1 comes twice/,
+      /element 1 appears twice/,
     ],
     ['too few counters', encoded({ ...two, count: 1 }), /takes 1 counters .* need 2/],
     ['too many counters', encoded({ ...two, count: 3 }), /takes 3 counters .* need 2/],
@@ -214,7 +214,7 @@ describe('S23 refuses', () => {
     [
       'a dot dropped twice',
       encoded({ dropped: dots(dot(other, 2), dot(other, 2)) }),
-      /comes twice/,
+      /appears twice/,
     ],
     ['half a dropped dot', encoded({ dropped: rawDot(1, 0, 1).subarray(0, 8) }), /8 bytes of dots/],
     ['its own new dot as dropped', encoded({ dropped: dots(dot(actor, 10)) }), /drops 1\.7:10/],
@@ -245,7 +245,7 @@ test('members that were chosen to collide are told apart all the same', () => {
   const members = collidingMembers('s', 8);
   expect(elementsOf(encoded({ sets: [{ add: members }] }))).toBe(256);
   const repeated = encoded({ sets: [{ add: [...members, ...members.slice(-1)] }] });
-  expect(() => elementsOf(repeated)).toThrow(/element 256 comes twice/);
+  expect(() => elementsOf(repeated)).toThrow(/element 256 appears twice/);
 });
 
 /** 2^stages members of one FNV-1a hash: at each stage two blocks of four bytes lead to the same state. */

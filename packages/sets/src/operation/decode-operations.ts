@@ -135,7 +135,7 @@ export class OperationReader implements Operation {
         hasBody = true;
         this.#readChange(fieldEnd);
       } else {
-        cursor.fail(`field tag ${tag} is unknown in an operation, or comes twice`);
+        cursor.fail(`field tag ${tag} is unknown in an operation, or appears twice`);
       }
       cursor.position = fieldEnd;
     }
@@ -187,7 +187,7 @@ export class OperationReader implements Operation {
         hasDropped = true;
         this.#readDropped(cursor.delimitedEnd());
       } else {
-        cursor.fail(`field tag ${tag} is unknown in a change, or comes twice`);
+        cursor.fail(`field tag ${tag} is unknown in a change, or appears twice`);
       }
     }
     cursor.end = outerEnd;
@@ -201,7 +201,7 @@ export class OperationReader implements Operation {
       this.#cursor.fail(`${removedCount} members are removed with ${this.dropped.length} dots`);
     }
     const repeated = repeatedElement(this);
-    if (repeated >= 0) this.#cursor.fail(`element ${repeated} comes twice`);
+    if (repeated >= 0) this.#cursor.fail(`element ${repeated} appears twice`);
   }
 
   #readSet(end: number): void {
@@ -214,7 +214,7 @@ export class OperationReader implements Operation {
     while (!cursor.isAtEnd) {
       const tag = cursor.uint32();
       if (tag !== tags.add && tag !== tags.remove && (tag !== tags.set || nameStart > 0)) {
-        cursor.fail(`field tag ${tag} is unknown in a set, or comes twice`);
+        cursor.fail(`field tag ${tag} is unknown in a set, or appears twice`);
       }
       const fieldEnd = cursor.delimitedEnd();
       if (tag === tags.set) {
@@ -260,7 +260,7 @@ export class OperationReader implements Operation {
     for (; cursor.position < end; cursor.position += DOT_BYTES) {
       this.dropped.push(actorAt(cursor), counterAt(cursor));
     }
-    if (!this.dropped.isSorted()) cursor.fail('dropped dots are not sorted, or one comes twice');
+    if (!this.dropped.isSorted()) cursor.fail('dropped dots are not sorted, or one appears twice');
   }
 
   #check(): void {

@@ -128,7 +128,7 @@ test('S23 cut off after any byte, a record is refused, or is the shorter record'
   );
 });
 
-test('S23 damaged bytes are refused with an error of ours, or are what Protobuf-ES and the rules allow', () => {
+test('S23 damaged bytes are refused with a SynclineError, or both Protobuf-ES and the rules allow them', () => {
   const judgements = { read: 0, refused: 0 };
   fc.assert(
     fc.property(fewShort, fc.nat(), (planned, seed) => {

@@ -150,13 +150,13 @@ export class MissedRemoves {
     const itemsCount = offer.common;
     const remote = SymbolBlock.fromColumns({ from, itemsCount, sums, checks, counts });
     if (this.#decoder.push(remote, sketch.block(from, to)) === 'done')
-      this.#startFinding(this.#decodedDots());
-    else this.#askForSymbols();
+      this.#startFindingElements(this.#decodedDots());
+    else this.#requestSymbols();
     return 'more';
   }
 
   /** At least as many dots differ as the counts do; up to that number symbols are requested in advance. */
-  #askForSymbols(): void {
+  #requestSymbols(): void {
     const { commonCount, offer } = this.#deps;
     const differences = Math.abs(commonCount - offer.common);
     const isFar = this.#symbolsCount * NEXT_BLOCK ** 2 < differences * SYMBOLS_PER_DOT;
@@ -201,25 +201,26 @@ export class MissedRemoves {
     const message = this.#blocks.shift();
     if (message === undefined) return 'wait';
     const { listing, last } = message;
-    if (listing === undefined) throw new RibltError('corrupt', 'symbols come, not a listing');
+    if (listing === undefined)
+      throw new RibltError('corrupt', 'received symbols instead of a listing');
     const { version } = this.#deps.offer;
     decodeListing(listing, (actor, from, length) => {
       if (from + length - 1 > version.counterOf(actor))
         throw new RibltError('corrupt', 'a listed dot was not seen by its sender');
-      if (this.#deps.isDiverged) this.#noteTheirs(actor, from, length);
+      if (this.#deps.isDiverged) this.#recordPeerDots(actor, from, length);
       this.#mine.deleteRun(actor, from, length);
     });
-    if (last) this.#startFinding(this.#mine);
+    if (last) this.#startFindingElements(this.#mine);
     else this.#ask(1);
     return 'more';
   }
 
-  #noteTheirs(actor: ActorId, from: number, length: number): void {
+  #recordPeerDots(actor: ActorId, from: number, length: number): void {
     for (let at = 0; at < length && this.#theirs.length < DIVERGED_DOTS_MAX; at += 1)
       if (!this.#mine.has(actor, from + at)) this.#theirs.push({ actor, counter: from + at });
   }
 
-  #startFinding(missed: DotSet): void {
+  #startFindingElements(missed: DotSet): void {
     this.#missed = missed;
     this.#sketch = undefined;
     this.#startWalk('finding');

@@ -134,7 +134,7 @@ export class Payload {
       else if (tag === tags.sets) pushItem(cursor, this.sets, end, setsLimits.keyBytesMax.value);
       else if (tag === tags.members)
         pushItem(cursor, this.members, end, setsLimits.memberBytesMax.value);
-      else cursor.fail(`field tag ${tag} is unknown, or comes twice`);
+      else cursor.fail(`field tag ${tag} is unknown, or appears twice`);
       cursor.position = end;
     }
     this.session = session;

@@ -55,22 +55,22 @@ export class PullSchedule {
     this.#peers.delete(id);
   }
 
-  want(id: number, trigger: PullTrigger): void {
+  request(id: number, trigger: PullTrigger): void {
     const peer = this.#peers.get(id);
     if (peer !== undefined) peer.wanted ??= trigger;
   }
 
   /** From any peer, at once: the one whose last pull is oldest. */
-  wantAny(trigger: PullTrigger): void {
+  requestAny(trigger: PullTrigger): void {
     const [id] = this.#oldest();
-    if (id !== undefined) this.want(id, trigger);
+    if (id !== undefined) this.request(id, trigger);
   }
 
   /** The pull that is due; undefined if none. It must be followed by `ended`. */
   next(nowMs: number, chance: number): readonly [peer: number, PullTrigger] | undefined {
     if (nowMs >= this.#intervalAtMs) {
       this.#intervalAtMs = nowMs + this.#spread(chance);
-      this.wantAny('interval');
+      this.requestAny('interval');
     }
     if (nowMs < this.#notBeforeMs) return undefined;
     for (const [id, peer] of this.#peers) {

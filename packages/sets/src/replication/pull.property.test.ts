@@ -289,10 +289,10 @@ describe('a peer that sends what it should not', () => {
   });
 
   test.each([
-    ['a dot that is covered here', [1], /asked not to be sent/],
+    ['a dot that is covered here', [1], /told to leave out/],
     ['a dot that it has not seen itself', [9_999], /has not seen/],
-    ['a dot twice', [3_002, 3_002], /comes twice/],
-    ['more dots than it has offered', [3_001, 3_002], /where 1 were offered/],
+    ['a dot twice', [3_002, 3_002], /appears twice/],
+    ['more dots than it has offered', [3_001, 3_002], /but 1 were offered/],
   ] as const)('%s is refused, and nothing changes', (_, counters, reason) => {
     const { from, to } = changed();
     const before = to.lines();

@@ -29,7 +29,7 @@ export interface PullerDeps {
 
 export interface PullerOptions {
   readonly session: number;
-  /** Ask for a listing at once: symbols have failed before. */
+  /** Request a listing right away: symbols have failed before. */
   readonly listing: boolean;
 }
 
@@ -204,7 +204,8 @@ export class Puller {
     const { offer } = this;
     if (offer === undefined || this.#isPayloadComplete) return;
     this.#framesReceived += 1;
-    if (this.#framesReceived > this.#framesAsked) throw invalid('a payload comes unasked');
+    if (this.#framesReceived > this.#framesAsked)
+      throw invalid('received a payload that was not requested');
     if (encoded.length > setsLimits.repairRecordBytesMax.value)
       throw invalid(`a payload of ${encoded.length} bytes is too large`);
     const payload = new Payload(encoded, 'invalid-argument');
@@ -213,11 +214,11 @@ export class Puller {
       if (counter > offer.version.counterOf(actor))
         throw invalid('a payload has a dot that its sender has not seen');
       if (counter <= this.#pin.version.counterOf(actor))
-        throw invalid('a payload has a dot that was asked not to be sent');
-      if (!this.#unseen.add(actor, counter)) throw invalid('a dot comes twice');
+        throw invalid('a payload has a dot that it was told to leave out');
+      if (!this.#unseen.add(actor, counter)) throw invalid('a dot appears twice');
     }
     if (this.#unseen.size > offer.unseen || (payload.isLast && this.#unseen.size < offer.unseen))
-      throw invalid(`a pull brings ${this.#unseen.size} dots where ${offer.unseen} were offered`);
+      throw invalid(`a pull delivered ${this.#unseen.size} dots, but ${offer.unseen} were offered`);
     this.#frames.push(encoded);
     this.#framesBytes += encoded.length;
     this.#isPayloadComplete = payload.isLast;

@@ -35,9 +35,9 @@ export interface PullsDeps extends Pick<PushCheckDeps, 'channel'> {
   /** False: the peer is not connected. */
   send(peer: number, message: PullMessage): boolean;
   /** Prepares for a large pull: false if it must wait, because this node serves others that load first. */
-  makeWay(): boolean;
+  yieldToPeers(): boolean;
   /** True: the version covers our own operations that we do not have, and nothing may be pulled. */
-  isAheadOfUs(version: VersionVector): boolean;
+  knowsOurLostWrites(version: VersionVector): boolean;
 }
 
 export interface PullsOptions {
@@ -114,14 +114,14 @@ export class Pulls {
     if (this.#current?.peer === peer) this.#endEarly('aborted');
   }
 
-  want(peer: number, trigger: PullTrigger): void {
-    this.#schedule.want(peer, trigger);
+  request(peer: number, trigger: PullTrigger): void {
+    this.#schedule.request(peer, trigger);
     this.#pushes.cancel();
     this.#plan();
   }
 
-  wantAny(trigger: PullTrigger): void {
-    this.#schedule.wantAny(trigger);
+  requestAny(trigger: PullTrigger): void {
+    this.#schedule.requestAny(trigger);
     this.#pushes.cancel();
     this.#plan();
   }
@@ -198,7 +198,7 @@ export class Pulls {
   }
 
   async #pullIfNeeded(peer: number, trigger: PullTrigger): Promise<void> {
-    const isNeeded = trigger !== 'interval' || !(await this.#pushes.bringsEverything());
+    const isNeeded = trigger !== 'interval' || !(await this.#pushes.deliverEverything());
     if (this.#isStopped) return;
     if (isNeeded) {
       await this.#pull(peer, trigger);
@@ -309,11 +309,11 @@ export class Pulls {
         const step = puller.step();
         const { offer } = puller;
         if (offer !== undefined && !isChecked) {
-          if (this.#deps.isAheadOfUs(offer.version)) return 'aborted';
+          if (this.#deps.knowsOurLostWrites(offer.version)) return 'aborted';
           isChecked = true;
         }
         if (repair === undefined && puller.isLarge) {
-          if (!this.#deps.makeWay()) return 'busy';
+          if (!this.#deps.yieldToPeers()) return 'busy';
           repair = await repairs.begin('large', stop.signal);
         }
         if (repair !== undefined) for (const frame of puller.takeFrames()) await repair.add(frame);

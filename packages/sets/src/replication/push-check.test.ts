@@ -32,7 +32,7 @@ class World {
 test('a busy node skips the pull once it has everything its peers had', async () => {
   await runInSimulation(1, async ({ clock }) => {
     const world = new World(clock);
-    const checking = world.check.bringsEverything();
+    const checking = world.check.deliverEverything();
     await clock.sleep(1_000);
     world.own = versionAt(9);
     expect(await checking).toBe(true);
@@ -43,7 +43,7 @@ test('a busy node pulls when something does not arrive', async () => {
   await runInSimulation(1, async ({ clock }) => {
     const { check } = new World(clock);
     const startMs = clock.monotonicMs();
-    expect(await check.bringsEverything()).toBe(false);
+    expect(await check.deliverEverything()).toBe(false);
     expect(clock.monotonicMs() - startMs).toBeGreaterThanOrEqual(2_000);
   });
 });
@@ -52,11 +52,11 @@ test('an idle node pulls without asking, so that digests are compared', async ()
   await runInSimulation(1, async ({ clock }) => {
     const world = new World(clock);
     world.own = versionAt(9);
-    expect(await world.check.bringsEverything()).toBe(true);
-    expect(await world.check.bringsEverything()).toBe(false);
+    expect(await world.check.deliverEverything()).toBe(true);
+    expect(await world.check.deliverEverything()).toBe(false);
     expect(world.asked).toBe(1);
     world.turns.foreignCount += 1;
-    expect(await world.check.bringsEverything()).toBe(true);
+    expect(await world.check.deliverEverything()).toBe(true);
   });
 });
 
@@ -64,7 +64,7 @@ test('a pull that is due ends the check', async () => {
   await runInSimulation(1, async ({ clock }) => {
     const { check } = new World(clock);
     const startMs = clock.monotonicMs();
-    const checking = check.bringsEverything();
+    const checking = check.deliverEverything();
     await clock.sleep(100);
     check.cancel();
     expect(await checking).toBe(true);

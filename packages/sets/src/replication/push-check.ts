@@ -31,7 +31,7 @@ export class PushCheck {
   }
 
   /** True if this node soon has everything its peers had, or after `cancel`. False after an idle time. */
-  async bringsEverything(): Promise<boolean> {
+  async deliverEverything(): Promise<boolean> {
     const { operationsCount, foreignCount } = this.#deps.turns;
     const isIdle = operationsCount + foreignCount === this.#checkedCount;
     this.#checkedCount = operationsCount + foreignCount;
@@ -41,7 +41,7 @@ export class PushCheck {
     this.#isCancelled = false;
     const timer = this.#deps.clock.setTimer(ARRIVAL_MS, () => stop.abort());
     try {
-      return (await this.#hasWhatPeersHad(stop.signal)) || this.#isCancelled;
+      return (await this.#reachesPeerVersions(stop.signal)) || this.#isCancelled;
     } finally {
       timer.cancel();
       this.#running = undefined;
@@ -54,7 +54,7 @@ export class PushCheck {
     this.#running?.abort();
   }
 
-  async #hasWhatPeersHad(signal: AbortSignal): Promise<boolean> {
+  async #reachesPeerVersions(signal: AbortSignal): Promise<boolean> {
     const { clock, version, channel } = this.#deps;
     const peersCount = channel().connectedPeers().length;
     const versions = await channel().askVersions(peersCount, signal);

@@ -5,8 +5,8 @@
 //   repairEnd   u32 records · version vector
 //
 // A replay does exactly what was done when the repair was made: there is nothing between its records, so the version
-// at that moment is the same. Adds are applied as they come. Those of a repair without an end are not covered by the
-// version, by which they are found and undone.
+// at that moment is the same. Adds are applied as they arrive. Those of a repair without an end are not covered by the
+// version: that is how they are found and undone.
 //
 // S33  A dot that the version covers at the moment of applying is not added: it was seen, and may have been removed.
 // S34  A repair counts completely or not at all, whatever ends the process in the meantime.
@@ -125,7 +125,7 @@ export class RepairReplay {
 
   part(body: Uint8Array): void {
     const view = new DataView(body.buffer, body.byteOffset, body.length);
-    if (body.length < HEAD_BYTES) throw damaged('a part of a repair is cut off');
+    if (body.length < HEAD_BYTES) throw damaged('a part of a repair is truncated');
     const index = view.getUint32(1);
     if (index === 0) this.abandon();
     if (index !== this.#records) throw damaged('a part of a repair is missing');
@@ -133,11 +133,11 @@ export class RepairReplay {
     const payload = new Payload(body.slice(HEAD_BYTES), 'corrupt');
     if (view.getUint8(0) === RepairPart.drop) this.#drops.push(payload);
     else if (view.getUint8(0) === RepairPart.add) run(applyAdds(this.#state, payload));
-    else throw damaged('a part of a repair is of an unknown kind');
+    else throw damaged('a part of a repair has an unknown kind');
   }
 
   end(body: Uint8Array): void {
-    if (body.length < END_HEAD_BYTES) throw damaged('the end of a repair is cut off');
+    if (body.length < END_HEAD_BYTES) throw damaged('the end of a repair is truncated');
     const records = new DataView(body.buffer, body.byteOffset, body.length).getUint32(0);
     if (records === 0) this.abandon(); // a repair without parts, after one that has no end
     if (records !== this.#records) throw damaged('a part of a repair is missing');
@@ -212,7 +212,7 @@ function run(steps: Generator<void, unknown, undefined>): void {
 function damaged(why: string): SynclineError {
   return new SynclineError(
     'corrupt',
-    `the log of the sets is damaged: ${why}. Restore the directory from a backup, or move it away and start with an ` +
+    `the sets log is damaged: ${why}. Restore the directory from a backup, or move it away and start with an ` +
       'empty one, which loads the sets from a peer if there is one.',
   );
 }

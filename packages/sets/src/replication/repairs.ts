@@ -143,7 +143,7 @@ export class Repair {
     if (turns.failure !== undefined) throw turns.failure;
     try {
       log()?.append(kind, parts);
-      turns.foundRoom();
+      turns.spaceAvailable();
     } catch (thrown) {
       const error = SynclineError.from(thrown, 'storage-failed');
       if (error.code !== 'storage-full' && error.code !== 'unavailable') turns.fail(error);

@@ -110,8 +110,8 @@ export class Replica implements ChannelHandler, TurnFollower {
         limits,
         send,
         channel: () => this.#channel,
-        makeWay: () => this.#makeWay(),
-        isAheadOfUs: (version) => this.#isAheadOfUs(version),
+        yieldToPeers: () => this.#yieldToPeers(),
+        knowsOurLostWrites: (version) => this.#knowsOurLostWrites(version),
       },
       { intervalMs: options.pullIntervalMs ?? setsLimits.pullIntervalMs.value },
     );
@@ -183,7 +183,7 @@ export class Replica implements ChannelHandler, TurnFollower {
 
   /** A read is waiting for something that has not arrived yet. */
   pullForRead(): void {
-    this.#pulls.wantAny('read');
+    this.#pulls.requestAny('read');
   }
 
   appliedCounter(actor: ActorId): number {
@@ -206,7 +206,7 @@ export class Replica implements ChannelHandler, TurnFollower {
     try {
       for (const _ of applyOperation(state, operation));
     } catch (thrown) {
-      this.#cannotHold(delivered, thrown);
+      this.#failForLackOfMemory(delivered, thrown);
       return 'wait';
     }
     state.record.addForeign(delivered, addsMembers);
@@ -234,7 +234,7 @@ export class Replica implements ChannelHandler, TurnFollower {
 
   peerUp(peer: number, version: VersionVector): void {
     this.#waitingAlone?.cancel();
-    if (!this.#isOpen || this.#isAheadOfUs(version)) return;
+    if (!this.#isOpen || this.#knowsOurLostWrites(version)) return;
     this.#pulls.peerUp(peer);
   }
 
@@ -245,7 +245,7 @@ export class Replica implements ChannelHandler, TurnFollower {
   }
 
   pullWanted(peer: number, reason: PullReason): void {
-    if (this.#isOpen) this.#pulls.want(peer, reason);
+    if (this.#isOpen) this.#pulls.request(peer, reason);
   }
 
   appended(record: OperationWriter, number: number): void {
@@ -262,7 +262,7 @@ export class Replica implements ChannelHandler, TurnFollower {
   }
 
   undone(record: OperationWriter): void {
-    if (record.hasForeign && this.#isOpen) this.#pulls.wantAny('gap');
+    if (record.hasForeign && this.#isOpen) this.#pulls.requestAny('gap');
   }
 
   /** A repair has moved the version. */
@@ -315,7 +315,7 @@ export class Replica implements ChannelHandler, TurnFollower {
   }
 
   /** Memory is not sufficient for an operation, which is half applied: the node must stop. */
-  #cannotHold(delivered: DeliveredOperation, thrown: unknown): void {
+  #failForLackOfMemory(delivered: DeliveredOperation, thrown: unknown): void {
     const { state, turns } = this.#deps;
     if (!(thrown instanceof SynclineError) || thrown.code !== 'limit-exceeded') throw thrown;
     state.record.addForeign(delivered, true);
@@ -341,14 +341,14 @@ export class Replica implements ChannelHandler, TurnFollower {
   }
 
   /** Nodes that load wait for each other in the order of their ids, so never in a circle. */
-  #makeWay(): boolean {
+  #yieldToPeers(): boolean {
     const { nodeId } = this.#options;
     if (this.#served.peers.some((peer) => peer < nodeId)) return false;
     this.#served.endAll();
     return true;
   }
 
-  #isAheadOfUs(version: VersionVector): boolean {
+  #knowsOurLostWrites(version: VersionVector): boolean {
     const { state } = this.#deps;
     const { own, ownCounter } = state.version;
     if (version.counterOf(own) <= ownCounter) return false;

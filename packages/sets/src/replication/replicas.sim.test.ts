@@ -134,7 +134,7 @@ test('S3 a restored copy that has written before peers were reached stops with a
     expect(nodes.digest(2)).toBe(before);
   }));
 
-test('a start counts as caught up after its first pull, or after 10 seconds without any peer', () =>
+test('a starting node counts as caught up after its first pull, or after 10 seconds without any peer', () =>
   withNodes([1, 2], async (nodes) => {
     const { clock } = nodes.simulation;
     const isCaughtUp = (id: number) => nodes.sets(id).status().replication?.isCaughtUp;
@@ -153,7 +153,7 @@ test('a start counts as caught up after its first pull, or after 10 seconds with
     expect(clock.monotonicMs() - startMs).toBeLessThan(15_000);
   }));
 
-test('S39 nodes that differ at the same version log the dots, and pull from each other no more', () =>
+test('S39 nodes that differ at the same version log the dots, and no longer pull from each other', () =>
   withNodes([1, 2, 3], async (nodes) => {
     const alone = (id: number) => {
       nodes.heal();
@@ -236,11 +236,11 @@ test('a blocked SYNCLINE.READ starts a pull; QUORUM asks peers for their version
     const quorum = ['SYNCLINE.READ', 'QUORUM', 'MAJORITY', 'SCARD', 'set'];
     expect(await reader.ask(...quorum)).toBe(':10\r\n');
     expect(await reader.ask('SYNCLINE.READ', 'QUORUM', '3', 'SCARD', 'set')).toBe(
-      '-NOQUORUM 2 of 3 nodes answered\r\n',
+      '-NOQUORUM 2 of 3 nodes responded\r\n',
     );
     nodes.cut(1, 2);
     await nodes.simulation.clock.sleep(5_000);
-    expect(await reader.ask(...quorum)).toBe('-NOQUORUM 1 of 2 nodes answered\r\n');
+    expect(await reader.ask(...quorum)).toBe('-NOQUORUM 1 of 2 nodes responded\r\n');
     writer.leave();
     reader.leave();
   }));

@@ -107,7 +107,7 @@ export class ServedPulls {
     this.#served.add(served);
     this.#run(served).catch((thrown: unknown) => {
       // Its pin was broken, or its turn could not be stored.
-      logger.info('pull of a peer ended early', { peer, reason: String(thrown) });
+      logger.info('pull by a peer ended early', { peer, reason: String(thrown) });
       this.#end(served);
       this.#deps.send(peer, busyOffer(server.session));
     });

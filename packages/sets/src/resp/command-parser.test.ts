@@ -35,7 +35,7 @@ describe('S14 vectors', () => {
     }
   });
 
-  test('all kinds of failures but those of length and authentication are among them', () => {
+  test('they include every kind of failure except those of length and authentication', () => {
     const found = new Set(vectors.map(({ bytes }) => parseInChunks(bytes, [], limits).failure));
     const others = Object.keys(protocolFailures).filter(
       (kind) => !kind.endsWith('too-long') && !kind.startsWith('unauthenticated'),

@@ -154,7 +154,7 @@ export class CommandParser {
     const end = ahead.end(index);
     args.replaceLast(ahead.start(index), end);
     this.#start = this.#position;
-    this.#goOn(end + 2);
+    this.#moveTo(end + 2);
     this.#chunkRead = end + 2;
     this.#aheadRead = index + 1;
     return true;
@@ -235,7 +235,7 @@ export class CommandParser {
     this.#start = position;
     this.#wordsLeft = 0;
     this.#wordBytes = UNKNOWN;
-    this.#goOn(position);
+    this.#moveTo(position);
     this.args.reset(buffer, this.#isBorrowed && !this.#isGathering);
   }
 
@@ -265,7 +265,7 @@ export class CommandParser {
       return this.#fail('multibulk-length');
     if (this.isUnauthenticated && count > this.#options.unauthenticatedArgumentsMax)
       return this.#fail('unauthenticated-arguments');
-    this.#goOn(this.#lineEnd);
+    this.#moveTo(this.#lineEnd);
     if (count <= 0) return 'skipped';
     this.#wordsLeft = count;
     return this.#readWords(buffer, end);
@@ -284,7 +284,7 @@ export class CommandParser {
       this.args.push(start, wordEnd);
       this.#wordBytes = UNKNOWN;
       this.#wordsLeft -= 1;
-      this.#goOn(wordEnd + 2);
+      this.#moveTo(wordEnd + 2);
     }
     return 'command';
   }
@@ -303,7 +303,7 @@ export class CommandParser {
     if (this.isUnauthenticated && bytes > unauthenticatedBulkBytesMax)
       return this.#fail('unauthenticated-bulk');
     this.#wordBytes = bytes;
-    this.#goOn(this.#lineEnd);
+    this.#moveTo(this.#lineEnd);
     return 'length';
   }
 
@@ -327,7 +327,7 @@ export class CommandParser {
     const { args } = this;
     if (!splitInline(buffer.subarray(this.#position, lineEnd), args))
       return this.#fail('unbalanced-quotes');
-    this.#goOn(lineEnd + 1);
+    this.#moveTo(lineEnd + 1);
     if (args.length === 0) {
       args.reset(buffer, this.#isBorrowed && !this.#isGathering);
       return 'skipped';
@@ -346,7 +346,7 @@ export class CommandParser {
     return at > longest ? TOO_LONG : MORE;
   }
 
-  #goOn(position: number): void {
+  #moveTo(position: number): void {
     this.#position = position;
     this.#scanned = position;
   }

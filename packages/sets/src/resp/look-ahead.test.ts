@@ -88,7 +88,7 @@ test('a length or a line end that is wrong finds nothing', () => {
     expect(found(first, `${head}${rest}`)).toEqual([]);
 });
 
-test('S14 repeated commands are read as others, also when the words or the rest of the chunk were copied', () => {
+test('S14 repeated commands are parsed like any others, even if their arguments or the rest of the chunk were copied', () => {
   const members = Array.from({ length: 100 }, (_, index) => 'm'.repeat(index % 12) + index);
   const pipeline = members.map((member) => encoded('SADD', 'set', member)).join('');
   for (const every of [1, 2, 7, 1_000]) {

@@ -126,11 +126,11 @@ export class ReplyWriter {
   }
 
   nullBulk(): void {
-    this.#plain(this.#isThree() ? '_\r\n' : '$-1\r\n');
+    this.#plain(this.#isResp3() ? '_\r\n' : '$-1\r\n');
   }
 
   nullArray(): void {
-    this.#plain(this.#isThree() ? '_\r\n' : '*-1\r\n');
+    this.#plain(this.#isResp3() ? '_\r\n' : '*-1\r\n');
   }
 
   /** The next `length` replies are its items. */
@@ -140,18 +140,18 @@ export class ReplyWriter {
 
   /** An array in RESP2. */
   set(length: number): void {
-    this.#header(this.#isThree() ? SET : ARRAY, length);
+    this.#header(this.#isResp3() ? SET : ARRAY, length);
   }
 
   /** Twice as many replies follow; a flat array in RESP2. */
   map(length: number): void {
-    if (this.#isThree()) this.#header(MAP, length);
+    if (this.#isResp3()) this.#header(MAP, length);
     else this.#header(ARRAY, length * 2);
   }
 
   /** A bulk string in RESP2. */
   verbatim(text: string): void {
-    if (this.#isThree()) this.#text(VERBATIM, 'txt:', text);
+    if (this.#isResp3()) this.#text(VERBATIM, 'txt:', text);
     else this.bulkText(text);
   }
 
@@ -161,7 +161,7 @@ export class ReplyWriter {
     this.#copy(bytes, 0, bytes.length);
   }
 
-  #isThree(): boolean {
+  #isResp3(): boolean {
     return this.#client.protocol === 3;
   }
 

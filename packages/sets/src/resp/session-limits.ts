@@ -6,20 +6,20 @@ import { type Clock, SynclineError } from '@syncline/kernel';
 import { setsLimits } from '../limits.js';
 
 /** Reading the clock costs as much as a tenth of a command. Commands that walk sets or are large count for more. */
-const COMMANDS_PER_LOOK = 16;
+const COMMANDS_PER_CHECK = 16;
 /** 1 KiB of arguments and reply weighs like another command. */
 const WEIGHT_SHIFT = 10;
 
 /**
  * The time that all connections together have used in this turn of the event loop. First run those whose bytes have
- * just arrived, then, while time is left, those that were turned away, in order, and those that have used up their
- * own time. While any are turned away, new chunks wait behind them: otherwise a few busy ones would always come first.
+ * just arrived, then, while time is left, those that were postponed, in order, and those that have used up their
+ * own time. While any are postponed, new chunks wait behind them: otherwise a few busy ones would always come first.
  */
 export class SharedTurn {
   readonly clock: Clock;
   number = 0;
   usedMs = 0;
-  #turnedAway: TurnBudget[] = [];
+  #postponed: TurnBudget[] = [];
   #used: TurnBudget[] = [];
   #isCounting = false;
 
@@ -30,9 +30,9 @@ export class SharedTurn {
   /** Whether a connection may run commands in this turn. If not, its `resume` is called in a later one. */
   admits(budget: TurnBudget): boolean {
     this.#count();
-    const isFirst = budget.isNext || this.#turnedAway.length === 0;
+    const isFirst = budget.isNext || this.#postponed.length === 0;
     if (isFirst && this.leftMs > 0) return true;
-    this.#turnedAway.push(budget);
+    this.#postponed.push(budget);
     return false;
   }
 
@@ -55,15 +55,15 @@ export class SharedTurn {
   readonly #end = (): void => {
     this.#isCounting = false;
     this.number += 1;
-    const waiting = [...this.#turnedAway, ...this.#used];
-    this.#turnedAway = [];
+    const waiting = [...this.#postponed, ...this.#used];
+    this.#postponed = [];
     this.#used = [];
     let resumed = 0;
     for (; resumed < waiting.length && this.leftMs > 0; resumed += 1)
       waiting[resumed]?.resumeNext();
-    this.#turnedAway.unshift(...waiting.slice(resumed));
+    this.#postponed.unshift(...waiting.slice(resumed));
     this.usedMs = 0;
-    if (this.#turnedAway.length > 0) this.#count();
+    if (this.#postponed.length > 0) this.#count();
   };
 }
 
@@ -73,7 +73,7 @@ export class TurnBudget {
   #turn = -1;
   #commandsLeft = 0;
   #timeLeftMs = 0;
-  #untilLook = COMMANDS_PER_LOOK;
+  #commandsUntilCheck = COMMANDS_PER_CHECK;
   #startedMs = 0;
   #untilMs = 0;
   /** It has waited, and all that are before it in line have run. */
@@ -102,7 +102,7 @@ export class TurnBudget {
     }
     this.#startedMs = nowMs;
     this.#untilMs = nowMs + Math.min(this.#timeLeftMs, this.#shared.leftMs);
-    this.#untilLook = COMMANDS_PER_LOOK;
+    this.#commandsUntilCheck = COMMANDS_PER_CHECK;
     return true;
   }
 
@@ -110,9 +110,9 @@ export class TurnBudget {
   spend(bytes: number, hasWalked: boolean): boolean {
     this.#commandsLeft -= 1;
     if (this.#commandsLeft <= 0) return false;
-    this.#untilLook -= 1 + (bytes >> WEIGHT_SHIFT);
-    if (this.#untilLook > 0 && !hasWalked) return true;
-    this.#untilLook = COMMANDS_PER_LOOK;
+    this.#commandsUntilCheck -= 1 + (bytes >> WEIGHT_SHIFT);
+    if (this.#commandsUntilCheck > 0 && !hasWalked) return true;
+    this.#commandsUntilCheck = COMMANDS_PER_CHECK;
     return this.#shared.clock.monotonicMs() < this.#untilMs;
   }
 
@@ -179,6 +179,6 @@ export function deferred() {
   return { promise, resolve, reject };
 }
 
-export function goneError(): SynclineError {
+export function disconnectedError(): SynclineError {
   return new SynclineError('closed', 'the client has closed its connection');
 }

@@ -143,7 +143,7 @@ describe('order and chunks', () => {
     expect(order.at(-1), 'no connection waits any more').toBe('a');
   });
 
-  test('S19 a connection whose next chunk is already there runs after those that were turned away', async () => {
+  test('S19 a connection whose next chunk is already there runs after those that were postponed', async () => {
     const { clock, rig } = setUp();
     const order: string[] = [];
     rig.commands.set('WORK', ({ args, reply }) => {
@@ -490,7 +490,7 @@ describe('S10 output', () => {
     expect(failure).toMatchObject({ code: 'closed' });
   });
 
-  test('a client with far too much unsent is cut', () => {
+  test('a client with far too many unsent replies is disconnected', () => {
     const { rig, client } = setUp();
     const bytes = Buffer.alloc(setsLimits.outputBytesMax.value);
     rig.commands.set('HUGE', ({ reply }) => reply.raw(bytes));

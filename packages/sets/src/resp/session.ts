@@ -23,7 +23,7 @@ import { CommandParser } from './command-parser.js';
 import { ReplyWriter, SessionOutput } from './reply-writer.js';
 import {
   deferred,
-  goneError,
+  disconnectedError,
   type OverdueReason,
   SessionDeadlines,
   type SharedTurn,
@@ -74,7 +74,7 @@ export class Session implements RespSession, TurnMember {
   /** Resolves the wait of the caller of `push`. */
   #pushed: ReturnType<typeof deferred> | undefined;
   /** Resolves the wait of a command that produces a large reply. */
-  #roomy: ReturnType<typeof deferred> | undefined;
+  #outputSpace: ReturnType<typeof deferred> | undefined;
 
   #isJoined = false;
 
@@ -126,7 +126,7 @@ export class Session implements RespSession, TurnMember {
 
   /** Closes the connection if something has lasted too long. Called about once a second. */
   checkDeadlines(nowMs: number): void {
-    const isReplyStuck = this.#roomy !== undefined && !this.#output.takeProgress();
+    const isReplyStuck = this.#outputSpace !== undefined && !this.#output.takeProgress();
     const reason = this.#deadlines.overdue(nowMs, {
       isAuthenticated: this.client.isAuthenticated,
       isBusy: this.#pause !== undefined,
@@ -158,8 +158,8 @@ export class Session implements RespSession, TurnMember {
     const isWatching = this.client.watchedKeys > 0;
     endTransaction(this.#context);
     this.client.isTouched = isWatching;
-    this.#roomy?.reject(goneError());
-    this.#roomy = undefined;
+    this.#outputSpace?.reject(disconnectedError());
+    this.#outputSpace = undefined;
     this.#releasePush();
     this.#onGone();
   }
@@ -326,7 +326,7 @@ export class Session implements RespSession, TurnMember {
 
   /** Undefined while few replies are unsent. The completed part of a large reply is sent. */
   #room(): Promise<void> | undefined {
-    if (this.#isGone) return Promise.reject(goneError());
+    if (this.#isGone) return Promise.reject(disconnectedError());
     if (this.#writer.length + this.#output.unsentBytes <= outputPauseBytes / 2) return undefined;
     if (this.client.replies === 'on') {
       this.#deps.turns.commitNow(); // first what others have changed, which is unrelated to this part
@@ -336,16 +336,16 @@ export class Session implements RespSession, TurnMember {
     } else {
       this.#writer.rewind(0);
     }
-    if (this.#isGone) return Promise.reject(goneError());
+    if (this.#isGone) return Promise.reject(disconnectedError());
     if (this.#output.unsentBytes <= outputPauseBytes / 2) return undefined;
-    this.#roomy ??= deferred();
-    return this.#roomy.promise;
+    this.#outputSpace ??= deferred();
+    return this.#outputSpace.promise;
   }
 
   #drained(): void {
     if (this.#output.unsentBytes <= outputPauseBytes / 2) {
-      this.#roomy?.resolve();
-      this.#roomy = undefined;
+      this.#outputSpace?.resolve();
+      this.#outputSpace = undefined;
     }
     if (this.#pause === 'output' && this.#output.unsentBytes <= outputPauseBytes) this.#resume();
   }

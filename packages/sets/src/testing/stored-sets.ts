@@ -44,8 +44,16 @@ export async function readStoredSets(
   const clock = createSystemClock();
   const onProgress = () => undefined;
   const limits = engineLimits;
-  const keepsOwn = false;
-  const deps = { state, files, clock, logger: silentLogger, limits, keepsOwn, onProgress };
+  const keepsOwnOperations = false;
+  const deps = {
+    state,
+    files,
+    clock,
+    logger: silentLogger,
+    limits,
+    keepsOwnOperations,
+    onProgress,
+  };
   const { log } = await load(deps, identity);
   await log.close();
   const { liveDots, xor } = state.digest;

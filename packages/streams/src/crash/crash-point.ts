@@ -119,7 +119,7 @@ export class Steps extends SeededDiskPlan {
   }
 
   /** The error of a process that ended normally although a sync failed. */
-  get notReported(): string | undefined {
+  get unreportedFailure(): string | undefined {
     const isFailed = this.#isOver && this.#point?.kind === 'failSync';
     return isFailed ? 'a sync failed, but the run continued' : undefined;
   }

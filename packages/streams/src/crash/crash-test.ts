@@ -173,7 +173,7 @@ async function runOnce(
       if (current.stopSignal.aborted) stop();
       else current.stopSignal.addEventListener('abort', stop);
       await started.finished;
-      error ??= current.notReported;
+      error ??= current.unreportedFailure;
       if (node.pendingTimersCount > 0) error ??= `${node.pendingTimersCount} timers are left`;
       if (current.isStopped && started.state !== 'finished') return true;
       error ??= await problemIn(startOptions(options).dir, ports);

@@ -295,7 +295,7 @@ describe('X25 the cache', () => {
   });
 });
 
-describe('X24 damage to what is stored', () => {
+describe('X24 damaged entries on disk', () => {
   /** A storage with a state of 50 keys and a tombstone. */
   async function stored(): Promise<Storage> {
     const storage = createMemoryStorage();

@@ -90,7 +90,10 @@ export function createDeduplicator(options: DeduplicatorOptions = {}): Deduplica
       if (skip >= rows.length) return [];
       const { value: sinksMax } = streamsLimits.deduplicatorSinksMax;
       if (!places.has(sink) && places.size >= sinksMax)
-        throw limitExceeded('deduplicatorSinksMax', `more than ${sinksMax} sinks deliver here`);
+        throw limitExceeded(
+          'deduplicatorSinksMax',
+          `more than ${sinksMax} sinks use this deduplicator`,
+        );
       places.set(sink, [epoch, first + rows.length]);
       return rows.slice(skip);
     },

@@ -252,7 +252,7 @@ class LineCursor<T> {
   /** Where the next line starts in the buffer. */
   #at = 0;
   /** The buffer is known to be valid UTF-8 up to here. */
-  #soundTo = 0;
+  #validUtf8End = 0;
   /** The last bytes before the buffer, for the checksum of a position. */
   #tail: Buffer;
 
@@ -309,7 +309,7 @@ class LineCursor<T> {
    * there are as many items as lines, each line is one item. Undefined if this is not possible.
    */
   #parseAll({ end, count, areObjects }: Lines): T[] | undefined {
-    if (!areObjects || end > this.#soundTo) return undefined;
+    if (!areObjects || end > this.#validUtf8End) return undefined;
     const text = this.#buffer.toString('utf8', this.#at, end - 1);
     if (text.includes('[')) return undefined;
     try {
@@ -357,7 +357,7 @@ class LineCursor<T> {
 
   /** Throws if the bytes are not valid UTF-8. */
   #text(from: number, to: number): string {
-    if (to <= this.#soundTo) return this.#buffer.toString('utf8', from, to);
+    if (to <= this.#validUtf8End) return this.#buffer.toString('utf8', from, to);
     return decoder.decode(this.#buffer.subarray(from, to));
   }
 
@@ -385,7 +385,7 @@ class LineCursor<T> {
     this.#at = 0;
     // Checking many lines at once is cheaper than one by one; a newline byte is never part of another character.
     const linesEnd = this.#buffer.lastIndexOf(NEWLINE) + 1;
-    this.#soundTo = isUtf8(this.#buffer.subarray(0, linesEnd)) ? linesEnd : 0;
+    this.#validUtf8End = isUtf8(this.#buffer.subarray(0, linesEnd)) ? linesEnd : 0;
     return true;
   }
 }

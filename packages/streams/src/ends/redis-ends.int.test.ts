@@ -429,7 +429,7 @@ describe('planted bugs', () => {
       edits: [
         {
           file: source,
-          find: 'if (entry === undefined) throw lost(whatIsThere(facts));',
+          find: 'if (entry === undefined) throw lost(describeStream(facts));',
           replace: 'if (entry === undefined) return entriesOf(behind);',
         },
       ],

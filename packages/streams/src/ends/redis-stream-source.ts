@@ -128,7 +128,7 @@ class RedisStreamSource<T> implements Source<T, RedisPosition> {
           yield { items: [], position, end: true };
           return;
         }
-        await waitBehind(connection, stream, position);
+        await waitForNewer(connection, stream, position);
       }
     } catch (thrown) {
       if (!signal.aborted) throw thrown;
@@ -174,7 +174,7 @@ class RedisStreamSource<T> implements Source<T, RedisPosition> {
     if (deleted === undefined) throw tooOld(stream);
     if (id !== START.id) {
       const [entry] = entriesOf(at);
-      if (entry === undefined) throw lost(whatIsThere(facts));
+      if (entry === undefined) throw lost(describeStream(facts));
       if (crcOf(entry) !== position.crc)
         throw lost('another entry has this id, so the stream was deleted and created again');
       if (this.#options.allowGaps !== true && compareIds(deleted, id) > 0)
@@ -201,7 +201,7 @@ class RedisStreamSource<T> implements Source<T, RedisPosition> {
   }
 }
 
-async function waitBehind(
+async function waitForNewer(
   connection: RedisConnection,
   stream: string,
   { id }: RedisPosition,
@@ -258,7 +258,7 @@ function factsOf(info: unknown): ReadonlyMap<string, string> {
   return facts;
 }
 
-function whatIsThere(facts: ReadonlyMap<string, string>): string {
+function describeStream(facts: ReadonlyMap<string, string>): string {
   if (facts.get('length') === '0') return 'the stream is empty: it was trimmed or created again';
   return `the stream has no such entry; it holds ${facts.get('first-entry')} to ${facts.get('last-entry')}`;
 }

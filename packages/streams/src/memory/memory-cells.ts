@@ -154,7 +154,7 @@ export class MemoryCells<V, Ver> implements Cells<V, Ver, number> {
         (key) => {
           const slot = table.slots.get(key);
           if (slot === undefined) return;
-          this.#takeOut(slot);
+          this.#removeSlot(slot);
           table.setStored(slot, group, false);
           table.free(slot);
         },
@@ -234,13 +234,13 @@ export class MemoryCells<V, Ver> implements Cells<V, Ver, number> {
   remove(slot: number): void {
     const table = this.#table;
     if (table.generations[slot] !== this.#generation) this.#enter(slot);
-    this.#takeOut(slot);
+    this.#removeSlot(slot);
     if (this.#options.isTracked === true) return;
     if (this.#capture === undefined) table.free(slot);
     else this.#gone.push(slot);
   }
 
-  #takeOut(slot: number): void {
+  #removeSlot(slot: number): void {
     this.#table.remove(slot);
     this.#tombstones.delete(slot);
   }

@@ -180,7 +180,7 @@ export function refuse(
   thrown: unknown,
   undo: () => void,
 ): void {
-  if (thrown instanceof AssertionError || isOfTheStore(thrown)) throw thrown;
+  if (thrown instanceof AssertionError || isStoreError(thrown)) throw thrown;
   const error = itemError(batch, at, env.name, thrown);
   if (error.details['code'] === 'version-conflict') env.counters.conflicts += 1;
   if (env.deadLetters === undefined) throw error;
@@ -190,7 +190,7 @@ export function refuse(
 }
 
 /** Whether the error is not caused by the item: the store cannot be read or written. */
-function isOfTheStore(thrown: unknown): boolean {
+function isStoreError(thrown: unknown): boolean {
   if (!(thrown instanceof SynclineError)) return false;
   return ['corrupt', 'too-new', 'storage-failed', 'storage-full'].includes(thrown.code);
 }

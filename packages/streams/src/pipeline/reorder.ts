@@ -243,7 +243,7 @@ export class ReorderOperator extends Operator {
     for (let top = this.#heap.top; top !== undefined && isDue(top); top = this.#heap.top) {
       this.#heap.pop();
       this.#bytes -= top.bytes;
-      this.#unhold(top);
+      this.#removeHeld(top);
       if (run !== undefined && (run.origin !== top.origin || run.epoch !== top.epoch)) {
         this.#flush(run);
       }
@@ -272,7 +272,7 @@ export class ReorderOperator extends Operator {
     if (this.#out.length > 0) this.emit(this.#out.take(origin, epoch, this.name));
   }
 
-  #unhold(held: HeldOfKey): void {
+  #removeHeld(held: HeldOfKey): void {
     const cells = this.#buffer as AnyCells;
     const cell = cells.edit(held.key);
     assert(cell !== undefined, 'a held item is in the state');

@@ -10,7 +10,7 @@ export class EntryOperator extends Operator {
   }
 
   /** Forwards the lowest watermark of the source's partitions, or idleness if all are idle. */
-  rise(watermark: Watermark): void {
+  advanceWatermark(watermark: Watermark): void {
     if (watermark === 'idle') this.forwardIdle();
     else this.forward(watermark);
   }

@@ -44,7 +44,7 @@ export function tumbling(options: {
   if (!Number.isSafeInteger(sizeMs) || sizeMs < 1 || !Number.isSafeInteger(offsetMs)) {
     throw new SynclineError(
       'invalid-argument',
-      `a window needs a size of at least 1 ms and a whole offset, not ${sizeMs} and ${offsetMs}`,
+      `a window needs a size of at least 1 ms and an integer offset, not ${sizeMs} and ${offsetMs}`,
       { details: { field: 'sizeMs' } },
     );
   }

@@ -47,7 +47,7 @@ export class CheckpointPace {
   dueInMs(session: Session): number {
     const nowMs = this.#clock.monotonicMs();
     if (this.isFull(session)) return this.#earliestMs - nowMs;
-    return this.hasNews(session) ? this.#nextMs - nowMs : Number.POSITIVE_INFINITY;
+    return this.hasUnsavedWork(session) ? this.#nextMs - nowMs : Number.POSITIVE_INFINITY;
   }
 
   recovered({ engine }: Session): void {
@@ -60,7 +60,7 @@ export class CheckpointPace {
     if (this.#requests.length > 0) return true;
     const nowMs = this.#clock.monotonicMs();
     if (this.isFull(session)) return nowMs >= this.#earliestMs;
-    return nowMs >= this.#nextMs && this.hasNews(session);
+    return nowMs >= this.#nextMs && this.hasUnsavedWork(session);
   }
 
   /** Whether so much has changed since the last barrier that reading must wait for the next checkpoint. */
@@ -71,7 +71,7 @@ export class CheckpointPace {
   }
 
   /** Whether there is anything to store. Otherwise no epoch is created. */
-  hasNews({ engine, states }: Session): boolean {
+  hasUnsavedWork({ engine, states }: Session): boolean {
     return engine.recordsIn !== this.#records || states.changedBytes > 0 || engine.hasOutput;
   }
 

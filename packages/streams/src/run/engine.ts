@@ -64,7 +64,7 @@ export interface Engine {
   /** Called when the epoch is durable. */
   committed(epoch: number): void;
   /** Starts reading new partitions of the sources. */
-  lookForPartitions(signal: AbortSignal): Promise<void>;
+  discoverPartitions(signal: AbortSignal): Promise<void>;
   /** Stops reading. */
   stopReading(): Promise<void>;
   /** Discards everything that is not part of a checkpoint. */

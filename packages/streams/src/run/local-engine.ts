@@ -260,7 +260,7 @@ export class LocalEngine implements Engine {
 
   committed(): void {}
 
-  async lookForPartitions(signal: AbortSignal): Promise<void> {
+  async discoverPartitions(signal: AbortSignal): Promise<void> {
     const { graph, reader } = this.#deps;
     const known = this.#readers.all.map(({ source, partition }) => ({
       source: source.uid,

@@ -149,7 +149,7 @@ export class PipelineRun implements AsyncDisposable {
         await this.#lastCheckpointOf(true);
         return true;
       }
-      await this.#lookForPartitions();
+      await this.#discoverPartitions();
       this.#deps.progress.offer(this.progress(), false);
       this.#deps.metrics.watch(session);
       this.#setTimer();
@@ -178,11 +178,11 @@ export class PipelineRun implements AsyncDisposable {
     this.#timer = this.#deps.clock.setTimer(waitMs, this.#wake.call);
   }
 
-  async #lookForPartitions(): Promise<void> {
+  async #discoverPartitions(): Promise<void> {
     const { clock } = this.#deps;
     if (clock.monotonicMs() - this.#partitionsAtMs < PARTITIONS_EVERY_MS) return;
     this.#partitionsAtMs = clock.monotonicMs();
-    await this.#current().engine.lookForPartitions(this.#abort.signal);
+    await this.#current().engine.discoverPartitions(this.#abort.signal);
   }
 
   #startCheckpoint(isFinal: boolean): Promise<void> {
@@ -282,7 +282,7 @@ export class PipelineRun implements AsyncDisposable {
     await session.engine.stopReading();
     await this.#inFlight?.done;
     if (this.#failure !== undefined) throw this.#takeFailure();
-    if (this.#pace.hasNews(session)) await this.#lastCheckpointOf(false);
+    if (this.#pace.hasUnsavedWork(session)) await this.#lastCheckpointOf(false);
     return false;
   }
 

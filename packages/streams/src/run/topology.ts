@@ -183,7 +183,7 @@ export class Topology {
         isKnown = true;
         lowest = Math.min(lowest, watermarkMs);
       }
-      entry.rise(isKnown ? lowest : 'idle');
+      entry.advanceWatermark(isKnown ? lowest : 'idle');
     }
   }
 

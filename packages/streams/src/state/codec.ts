@@ -89,7 +89,7 @@ export const stringCodec: Codec<string> = {
   },
   check(value) {
     if (typeof value !== 'string') throw wrongType('string', value);
-    if (!isWellFormed(value)) throw badRecord('the text has half a surrogate pair');
+    if (!isWellFormed(value)) throw badRecord('the string has a lone surrogate');
     checkLength(value.length);
   },
 };

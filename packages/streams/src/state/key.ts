@@ -57,7 +57,7 @@ export function checkText(
   what: string,
 ): void {
   if (!isWellFormed(text)) {
-    throw badRecord(`${what} ${showKey(text)} has half a surrogate pair, which UTF-8 cannot hold`);
+    throw badRecord(`${what} ${showKey(text)} has a lone surrogate, which UTF-8 cannot encode`);
   }
   const { value: bytesMax } = streamsLimits[limit];
   if (text.length * 3 <= bytesMax) return;

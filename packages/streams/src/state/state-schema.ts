@@ -50,7 +50,7 @@ export function createStateSchema(
   keyGroups: number,
 ): StateSchema<unknown, unknown> {
   if (codec.id === '' || !Number.isSafeInteger(codec.version) || codec.version < 1) {
-    throw invalid('codec', `codec "${codec.id}" needs an id and a whole version from 1`);
+    throw invalid('codec', `codec "${codec.id}" needs an id, and an integer version of at least 1`);
   }
   const { value: keyGroupsMax } = streamsLimits.keyGroupsMax;
   if (!Number.isInteger(keyGroups) || keyGroups < 1 || keyGroups > keyGroupsMax) {

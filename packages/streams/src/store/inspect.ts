@@ -204,7 +204,7 @@ async function look(
   const states: InspectedState[] = [];
   for (const uid of Object.keys(head?.tables ?? {})) {
     try {
-      states.push(await lookAtState(view, uid, head as Head, verify, key));
+      states.push(await inspectState(view, uid, head as Head, verify, key));
     } catch (thrown) {
       problems.push(messageOf(thrown));
     }
@@ -253,7 +253,7 @@ async function readHistory(
   return history;
 }
 
-async function lookAtState(
+async function inspectState(
   view: StorageReads,
   uid: string,
   head: Head,

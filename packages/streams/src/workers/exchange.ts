@@ -92,7 +92,7 @@ export class Exchange implements Peers {
     const crossing: Crossing = {
       number,
       operator: new ExchangeOperator(node.name, number, { self, workers, keyGroups, send }),
-      upstream: this.#crossings.filter((other) => leadsTo(graph.nodes[other.number], node)),
+      upstream: this.#crossings.filter((other) => isUpstreamOf(graph.nodes[other.number], node)),
       inbound: new Map(this.#peers.map((from) => [from, { from, frames: [], barrier: undefined }])),
       outbound: new Map(this.#peers.map((to) => [to, { credit, waiting: [] }])),
       sent: undefined,
@@ -325,6 +325,6 @@ class ExchangeOperator extends Operator {
   }
 }
 
-function leadsTo(from: GraphNode | undefined, to: GraphNode): boolean {
-  return to.inputs.some((input) => input === from || leadsTo(from, input));
+function isUpstreamOf(from: GraphNode | undefined, to: GraphNode): boolean {
+  return to.inputs.some((input) => input === from || isUpstreamOf(from, input));
 }

@@ -273,7 +273,7 @@ export class WorkersEngine implements Engine {
     };
   }
 
-  async lookForPartitions(signal: AbortSignal): Promise<void> {
+  async discoverPartitions(signal: AbortSignal): Promise<void> {
     const { graph, fence, count } = this.#deps;
     const known = this.#partitions;
     for (const { source, partition } of await newPartitions(graph, known, signal)) {

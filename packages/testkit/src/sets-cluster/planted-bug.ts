@@ -110,8 +110,8 @@ const BUGS = {
   /** T9: a node that dropped an operation does not pull. */
   'sets-no-pull': bug(
     /S36: /,
-    edit(REPLICA, 'this.#pulls.want(peer, reason);', 'void [peer, reason];'),
-    edit('replication/pull-schedule', "this.wantAny('interval');", ''),
+    edit(REPLICA, 'this.#pulls.request(peer, reason);', 'void [peer, reason];'),
+    edit('replication/pull-schedule', "this.requestAny('interval');", ''),
   ),
   /** T13: a peer runs a remove as a command on its own state, instead of dropping the dots that were seen. */
   'sets-remove-as-command': bug(

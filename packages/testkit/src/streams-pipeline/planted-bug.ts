@@ -134,7 +134,7 @@ export const CHECKED_BUGS = {
   'D4 no checkpoint comes by timer': [
     {
       file: 'run/checkpoint-pace',
-      find: 'return nowMs >= this.#nextMs && this.hasNews(session);',
+      find: 'return nowMs >= this.#nextMs && this.hasUnsavedWork(session);',
       replace: 'return false;',
     },
   ],
@@ -303,7 +303,7 @@ export const FAULT_BUGS = {
   'T27 stop forgets what was read': [
     {
       file: 'run/run',
-      find: 'if (this.#pace.hasNews(session)) await this.#lastCheckpointOf(false);',
+      find: 'if (this.#pace.hasUnsavedWork(session)) await this.#lastCheckpointOf(false);',
       replace: '',
     },
   ],

@@ -82,7 +82,7 @@ test('a check that passes says so, and a chart is written', async () => {
     expect(stderr).toBe(`Chart written to ${file}\nThe threshold was met.\n`);
     expect(exit).toBe(0);
     const heading =
-      /^flash-crowd {2}mean of 2 seeds; 300 per second.*\n {2}wanted by .*\n {2,}J +J30/;
+      /^flash-crowd {2}mean of 2 seeds; 300 per second.*\n {2}requested by .*\n {2,}J +J30/;
     expect(stdout).toMatch(heading);
     expect(readFileSync(file, 'utf8')).toMatch(/^<!doctype html>.*<svg .*<table>/s);
   } finally {

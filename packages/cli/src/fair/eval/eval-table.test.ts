@@ -23,7 +23,7 @@ test('columns line up, regardless of the figures', () => {
   const text = renderTable(scenarios.flashCrowd, rows, { paint: plainPaint, seeds: 20 });
   expect(text.split('\n')).toEqual([
     'flash-crowd  mean of 20 seeds; 300 per second for 120 s,',
-    '  wanted by 500 shopper @ 1/s',
+    '  requested by 500 shopper @ 1/s',
     '                 J      J30    used     worst  failures/success',
     '  no throttling  0.654  0.696  100.00%  0.577  0.149',
     '  one            0.654  0.696   99.98%  0.577  0.149',
@@ -38,6 +38,6 @@ test.each(Object.values(scenarios))('the heading of $name fits 80 columns', (sce
 
 test('a scenario is described in one line, with the times of each class', () => {
   expect(describeScenario(scenarios.batchSurge)).toBe(
-    '120 per second for 360 s, wanted by 100 interactive @ 1/s and 10 batch @ 30/s from 90 to 270 s',
+    '120 per second for 360 s, requested by 100 interactive @ 1/s and 10 batch @ 30/s from 90 to 270 s',
   );
 });

@@ -29,14 +29,14 @@ export function renderTable(
   return `${head}${renderColumns([HEAD.map((cell) => paint('dim', cell)), ...body], '  ')}`;
 }
 
-/** `100 per second for 300 s, wanted by 180 steady @ 0.5/s and 20 aggressive @ 10/s`. */
+/** `100 per second for 300 s, requested by 180 steady @ 0.5/s and 20 aggressive @ 10/s`. */
 export function describeScenario(scenario: Scenario): string {
   const classes = scenario.classes.map(({ name, clients, requestsPerSecond: rate, ...when }) => {
     const { fromSeconds: from, toSeconds: to } = when;
     return `${clients} ${name} @ ${rate}/s${from === undefined ? '' : ` from ${from} to ${to} s`}`;
   });
   const { capacityPerSecond, durationSeconds } = scenario;
-  return `${capacityPerSecond} per second for ${durationSeconds} s, wanted by ${classes.join(' and ')}`;
+  return `${capacityPerSecond} per second for ${durationSeconds} s, requested by ${classes.join(' and ')}`;
 }
 
 /** In the order of HEAD. */

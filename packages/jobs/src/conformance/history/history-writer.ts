@@ -34,7 +34,7 @@ export class HistoryWriter {
   }
 
   /** A write that must be applied: if another process took over the task, that one is fenced in turn. */
-  async insist(tag: string, status: number): Promise<void> {
+  async writeUntilApplied(tag: string, status: number): Promise<void> {
     while (!(await this.#write(tag, status, {}))) await this.#world.sleep(1);
   }
 

@@ -88,7 +88,7 @@ export class ReferenceJob {
   lease(request: LeaseRequest, nowMs: number): TaskLease {
     const { taskId, ttlMs, holder, action } = request;
     if (action === 'claim') this.#refuseMarked('claimed');
-    this.#refuseStranger(request);
+    this.#checkIncarnation(request);
     const current = this.leaseOf(taskId);
     if (action === 'claim') {
       const epoch = (current?.epoch ?? 0) + 1;
@@ -125,7 +125,7 @@ export class ReferenceJob {
       .find(({ eventId }) => eventId === write.eventId);
     if (known) return repeated(known, write);
     this.#refuseMarked('written');
-    this.#refuseStranger(write);
+    this.#checkIncarnation(write);
     const lease = this.leaseOf(write.taskId);
     if (lease?.epoch !== write.epoch) throw fenced('epoch', write.epoch);
     const { jobId, taskId, tag } = write;
@@ -188,7 +188,7 @@ export class ReferenceJob {
       });
   }
 
-  #refuseStranger({ incarnation, taskId }: Pick<StateWrite, 'incarnation' | 'taskId'>): void {
+  #checkIncarnation({ incarnation, taskId }: Pick<StateWrite, 'incarnation' | 'taskId'>): void {
     const { incarnation: current, numTasks } = this.info();
     if (incarnation !== current) throw fenced('incarnation', incarnation);
     checkTaskId(taskId, numTasks);

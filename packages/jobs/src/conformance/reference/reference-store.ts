@@ -118,19 +118,19 @@ export class ReferenceJobStore implements JobStore {
 
   async updateJob(jobId: string, patch: JobPatch, call?: JobCallOptions): Promise<JobInfo> {
     this.#check(call);
-    return this.#meantJob(jobId, call).update(checkJobPatch(patch), this.#clock.nowMs());
+    return this.#findJob(jobId, call).update(checkJobPatch(patch), this.#clock.nowMs());
   }
 
   async markJobDeleted(jobId: string, call?: JobCallOptions): Promise<JobInfo> {
     this.#check(call);
-    return this.#meantJob(jobId, call).mark(this.#clock.nowMs());
+    return this.#findJob(jobId, call).mark(this.#clock.nowMs());
   }
 
   async deleteJob(jobId: string, call?: DeleteOptions): Promise<boolean> {
     this.#check(call);
     checkJobId(jobId);
     if (!this.#jobs.has(jobId)) return false;
-    const job = this.#meantJob(jobId, call);
+    const job = this.#findJob(jobId, call);
     const { ifRevision } = call ?? {};
     if (ifRevision !== undefined && job.info().revision !== ifRevision)
       throw new SynclineError('conflict', 'the job was changed', {
@@ -237,10 +237,10 @@ export class ReferenceJobStore implements JobStore {
     checkJobId(jobId);
     const job = this.#jobs.get(jobId);
     if (job) return job;
-    throw new SynclineError('not-found', `there is no job ${jobId}`);
+    throw new SynclineError('not-found', `no such job: ${jobId}`);
   }
 
-  #meantJob(jobId: string, { incarnation }: JobCallOptions = {}): ReferenceJob {
+  #findJob(jobId: string, { incarnation }: JobCallOptions = {}): ReferenceJob {
     const job = this.#job(jobId);
     if (incarnation === undefined || job.info().incarnation === incarnation) return job;
     throw new SynclineError('fenced', `job ${jobId} is another one by now`, {

@@ -115,7 +115,11 @@ export class SimFiles implements Files {
   makeDir(path: string): Promise<void> {
     return this.#perform('names', path, (verdict) => {
       if (verdict !== 'ok' && this.#tree.find(path) === undefined) {
-        throw simulatedError('ENOSPC', { action: 'make the directory', path, outcome: 'unknown' });
+        throw simulatedError('ENOSPC', {
+          action: 'create the directory',
+          path,
+          outcome: 'unknown',
+        });
       }
       this.#tree.makeDirectories(path, this.#wallMs());
     });

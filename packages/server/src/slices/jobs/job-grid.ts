@@ -95,7 +95,7 @@ export class JobGrid implements LiveSource {
       const shown = JSON.stringify(this.#jobId.slice(0, 128));
       throw new SynclineError(
         'not-found',
-        `no job ${shown} on this server. It may have been deleted.`,
+        `no such job on this server: ${shown}. It may have been deleted.`,
       );
     }
     this.#job = job;

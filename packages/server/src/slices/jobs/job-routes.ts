@@ -139,7 +139,7 @@ async function removeJob(store: JobStore, request: HttpRequest) {
     return { applied: true, revision };
   }
   const revision = await lastRevision(store, jobId);
-  if (!(await store.deleteJob(jobId))) throw unknownJob(jobId, 'GET /api/jobs lists all.');
+  if (!(await store.deleteJob(jobId))) throw unknownJob(jobId, 'GET /api/jobs lists all jobs.');
   return { applied: true, revision };
 }
 
@@ -206,7 +206,7 @@ async function incarnationOf(store: JobStore, request: HttpRequest): Promise<str
 
 function unknownJob(jobId: string, advice: string): SynclineError {
   const shown = JSON.stringify(jobId.slice(0, jobsLimits.jobIdLengthMax.value));
-  return new SynclineError('not-found', `there is no job ${shown}. ${advice}`);
+  return new SynclineError('not-found', `no such job: ${shown}. ${advice}`);
 }
 
 function jobIdOf({ params }: HttpRequest): string {

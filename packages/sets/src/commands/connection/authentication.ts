@@ -32,7 +32,7 @@ const auth = define('auth', -2, openFlags, {
   syntax: '[user] password',
   summary: 'Authenticates the connection.',
   difference:
-    'The only user is `default`. From the fifth wrong password of an address on, replies are delayed by a second. Not inside MULTI.',
+    'The only user is `default`. From the fifth wrong password from an address on, replies are delayed by a second. Not inside MULTI.',
   waits: true,
   run(context: CommandContext) {
     const { args, facts, reply } = context;

@@ -45,7 +45,7 @@ export function createCommandCommand(table: () => CommandFinder): Command {
   const getkeys = define('getkeys', -4, flags, {
     wordsMax,
     syntax: 'command [argument ...]',
-    summary: 'Returns the keys of a whole command.',
+    summary: 'Returns the keys in a full command.',
     run({ args, reply }) {
       const keys = keysWithin(table(), args);
       if (typeof keys === 'string') return reply.error(keys);

@@ -11,7 +11,7 @@ const KIBI = 1_024;
 
 type Facts = readonly (readonly [name: string, value: string | number])[];
 
-/** By the name that INFO is asked with; the title has a capital. */
+/** Keyed by the argument of INFO; the title has a capital letter. */
 const sections: Readonly<Record<string, (context: CommandContext) => Facts>> = {
   server: ({ facts }) => [
     ['redis_version', REDIS_VERSION],

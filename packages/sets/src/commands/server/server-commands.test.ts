@@ -115,7 +115,7 @@ describe('BGSAVE, BGREWRITEAOF and LASTSAVE', () => {
     expect(await rig.text('BGREWRITEAOF')).toBe(bgrewriteaof);
   });
 
-  test('LASTSAVE is in seconds, and other words are a syntax error', async () => {
+  test('LASTSAVE is in seconds, and other arguments are a syntax error', async () => {
     const rig = new CommandRig();
     expect(await rig.send('LASTSAVE')).toEqual({ kind: 'integer', value: 1_600_000_000 });
     expect(await rig.text('BGSAVE', 'now')).toBe('ERR syntax error');

@@ -160,7 +160,7 @@ async function waitForPeers(
   keyspace.commit(); // what it waits for is in the log
   const applied = await waitWithin(facts.clock, timeoutMs, client.reading, (signal) =>
     Promise.resolve(facts.replication?.channel.whenApplied(counter, count, signal) ?? 0),
-  ).finally(() => facts.blockedQuota.giveBack(1));
+  ).finally(() => facts.blockedQuota.release(1));
   reply.integer(applied);
 }
 

@@ -27,7 +27,7 @@ test('the error for a command that only Redis knows says so', () =>
     for (const [command, remark] of [
       ['COPY', 'SUNIONSTORE copies a set.'],
       ['SORT', 'Sort the members in the client.'],
-      ['DUMP', 'There are no dumps; copy the members with SSCAN and SADD.'],
+      ['DUMP', 'There is no dump format; copy the members with SSCAN and SADD.'],
       ['MOVE', 'There is only database 0.'],
     ] as const)
       expect(await talk.ask(command, 'a')).toMatch(new RegExp(`\\) ${remark}\r\n$`));
@@ -133,7 +133,7 @@ test.each([
     const words = [...name, ...Array.from({ length: wordsMax }, () => '1')];
     expect(await talk.ask(...words.slice(0, wordsMax))).not.toMatch(/^-ERR more than/);
     expect(await talk.ask(...words.slice(0, wordsMax + 1))).toMatch(
-      /^-ERR more than 1024 words for '[a-z|]+', send fewer at once\r\n$/,
+      /^-ERR more than 1024 arguments for '[a-z|]+', send fewer at once\r\n$/,
     );
   }),
 );

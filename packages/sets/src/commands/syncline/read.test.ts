@@ -36,7 +36,9 @@ test('a read-only command of any size runs inside', async () => {
   await rig.send('SADD', 'k', ...Array.from({ length: 20_000 }, (_, number) => `m${number}`));
   const shown = await rig.send('SYNCLINE.READ', 'WITHVV', 'SMEMBERS', 'k');
   expect(shown).toMatchObject({ kind: 'array', items: [{ text: '1.0:1' }, { kind: 'set' }] });
-  expect(await rig.text('SYNCLINE.READ', 'SADD', 'k', 'b')).toMatch(/takes a read-only command$/);
+  expect(await rig.text('SYNCLINE.READ', 'SADD', 'k', 'b')).toMatch(
+    /requires a read-only command$/,
+  );
   rig.keyspace.openPin = () => {
     throw new SynclineError('overloaded', 'too many pins');
   };

@@ -64,7 +64,7 @@ async function runWhenApplied(
   metrics: Metrics,
 ): Promise<void> {
   const outcome = await waitForVersion(options, context).finally(() =>
-    context.facts.blockedQuota.giveBack(1),
+    context.facts.blockedQuota.release(1),
   );
   const { keyspace, reply } = context;
   metrics.add('syncline_sets_read_waits_total', 1, {

@@ -49,7 +49,7 @@ const watch = define('watch', -2, flags, {
   syntax: 'key [key ...]',
   summary: 'Makes the next EXEC do nothing if one of these keys has changed by then.',
   difference:
-    'A key has changed when its visible members change at this node, through any client or peer. At most 1,024 keys.',
+    'A key has changed when its visible members change on this node, through any client or peer. At most 1,024 keys.',
   keys: keysToLast,
   wordsMax: setsLimits.turnMembersMax.value,
   run({ args, client, facts, keyspace, reply }) {
@@ -78,7 +78,7 @@ const exec = define('exec', 1, ['noscript', 'loading', 'stale', 'skip_slowlog'],
   summary:
     'Runs the queued commands as one operation, which takes effect as a whole on every node.',
   difference:
-    'It runs within one turn. A transaction that reads more than 65,536 members and names or 32 MiB, or changes more than fits in one operation (65,536 elements, 4 MiB), is refused whole.',
+    'It runs within one turn. A transaction that reads more than 65,536 members and names or 32 MiB, or changes more than fits in one operation (65,536 elements, 4 MiB), is refused as a whole.',
   run(context: CommandContext) {
     const { client, keyspace, reply } = context;
     const { queued } = client;

@@ -45,7 +45,7 @@ function bytesOf(args: ByteList): number {
 /** After EXEC, DISCARD, RESET and the end of the connection: no queued commands, no watched keys. */
 export function endTransaction(state: State): void {
   const { client, facts } = state;
-  facts.queueQuota.giveBack(client.queuedBytes);
+  facts.queueQuota.release(client.queuedBytes);
   client.queued = undefined;
   client.queuedBytes = 0;
   client.queuedWords = 0;
@@ -55,7 +55,7 @@ export function endTransaction(state: State): void {
 
 export function forgetWatches({ client, facts, keyspace }: State): void {
   if (client.watchedKeys > 0) keyspace.unwatch(client);
-  facts.watchQuota.giveBack(client.watchedKeys);
+  facts.watchQuota.release(client.watchedKeys);
   client.watchedKeys = 0;
   client.isTouched = false;
 }

@@ -6,7 +6,7 @@ import { openSets } from '../../local-sets.js';
 import type { Sets } from '../../sets.js';
 import { Talk } from '../../testing/talk.js';
 
-const queueFull = '-ERR transaction is larger than 10000 commands, 131072 words or 64 MiB';
+const queueFull = '-ERR transaction is larger than 10000 commands, 131072 arguments or 64 MiB';
 const readsTooMuch = /^-ERR transaction reads more than 65536 members and names or 32 MiB, /;
 const tooLarge = '-ERR transaction is larger than 65536 changes or 4 MiB\r\n';
 
@@ -110,7 +110,7 @@ test('S22 a transaction takes one counter per element that it adds, and none for
 const largeMembers = (prefix: string, count: number) =>
   Array.from({ length: count }, (_, index) => `${prefix}${index}`.padEnd(65_536, '.'));
 
-test('S22 what changes more than one operation holds is refused whole', () =>
+test('S22 a transaction that changes more than one operation holds is refused as a whole', () =>
   withSets(async (sets) => {
     const talk = new Talk(sets);
     await talk.ask('SADD', 'before', 'x');
@@ -139,7 +139,7 @@ test('S22 a command that is several changes is undone with the rest', () =>
     expect(await talk.ask('SADD', 'l', 'x')).toBe(':1\r\n');
   }));
 
-test('a transaction that reads too many members is refused whole', () =>
+test('a transaction that reads too many members is refused as a whole', () =>
   withSets(async (sets) => {
     const members = Array.from({ length: 1_000 }, (_, index) => `m${index}`);
     const walks = Array.from({ length: 66 }, () => ['SMEMBERS', 'k']);
@@ -173,7 +173,7 @@ test('queued commands are limited', () =>
     ]);
   }));
 
-test('S10 the words of queued commands are limited', () =>
+test('S10 the arguments of queued commands are limited', () =>
   withSets(async (sets) => {
     const talk = new Talk(sets);
     const half = Array.from({ length: setsLimits.transactionWordsMax.value / 2 - 2 }, () => 'm');
@@ -222,7 +222,7 @@ test('S10 what all connections watch together is limited, and released', () =>
     const talks = Array.from({ length: setsLimits.watchersMax.value / each }, () => new Talk(sets));
     for (const talk of talks) expect(await talk.ask('WATCH', ...keys)).toBe('+OK\r\n');
     const late = new Talk(sets);
-    expect(await late.ask('WATCH', 'k')).toMatch(/^-ERR more than 65536 keys are watched by all/);
+    expect(await late.ask('WATCH', 'k')).toMatch(/^-ERR too many keys are watched by all/);
     await talks[0]?.ask('UNWATCH');
     expect(await late.ask('WATCH', 'k')).toBe('+OK\r\n');
     talks[1]?.leave();
@@ -288,12 +288,14 @@ test('a connection watches at most 1,024 keys', () =>
     const keys = Array.from({ length: setsLimits.watchedKeysMax.value }, (_, i) => `k${i}`);
     expect(await talk.ask('WATCH', ...keys)).toBe('+OK\r\n');
     expect(await talk.ask('WATCH', ...keys.toReversed(), 'k0'), 'again').toBe('+OK\r\n');
-    expect(await talk.ask('WATCH', 'more')).toBe('-ERR more than 1024 keys are watched\r\n');
+    expect(await talk.ask('WATCH', 'more')).toBe(
+      '-ERR too many watched keys, at most 1024 are allowed\r\n',
+    );
     await talk.ask('UNWATCH');
     expect(await talk.ask('WATCH', ...keys.map(() => 'one'), 'more')).toBe('+OK\r\n');
     const words = Array.from({ length: setsLimits.turnMembersMax.value }, () => 'one');
     expect(await talk.ask('WATCH', ...words)).toBe(
-      "-ERR more than 16384 words for 'watch', send fewer at once\r\n",
+      "-ERR more than 16384 arguments for 'watch', send fewer at once\r\n",
     );
   }));
 

@@ -18,6 +18,10 @@ import { type Act, pause, type Stage } from './demo-stage.js';
 const PIPELINE = 'demo-orders';
 const CUSTOMERS = 500;
 const KILLS = 3;
+/** A fast machine needs a few milliseconds between two of them, and must not be done before it is killed. */
+const CHECKPOINTS = 10;
+/** The kill comes this long after a checkpoint, at most. */
+const KILL_DELAY_MS = 10;
 
 interface Order {
   readonly customer: string;
@@ -27,7 +31,7 @@ interface Order {
 interface WorkerOptions {
   readonly work: string;
   readonly name: string;
-  readonly everyMs: number;
+  readonly everyRecords: number;
   /** The node that shows the pipeline. */
   readonly url: string;
 }
@@ -38,15 +42,15 @@ export const streamsAct: Act = {
   async play(stage) {
     const { isFast, signal } = stage;
     const work = join(stage.directory, 'streams');
-    const orders = isFast ? 60_000 : 600_000;
-    const everyMs = isFast ? 50 : 200;
+    const orders = isFast ? 200_000 : 600_000;
+    const everyRecords = orders / CHECKPOINTS;
     await writeOrders(work, orders);
     await stage.narrate(
-      `A pipeline sums ${orders.toLocaleString('en-US')} orders from ${CUSTOMERS} customers and writes the sums to files, with a checkpoint every ${everyMs} ms.`,
+      `A pipeline sums ${orders.toLocaleString('en-US')} orders from ${CUSTOMERS} customers and writes the sums to files, with a checkpoint every ${everyRecords.toLocaleString('en-US')} orders.`,
       '/streams',
     );
     const run = (name: string, killsMax: number) =>
-      runPipeline(stage, { work, name, everyMs }, killsMax);
+      runPipeline(stage, { work, name, everyRecords }, killsMax);
     await run('calm', 0);
     await stage.narrate(
       'One run was not interrupted. The next one is killed with SIGKILL, again and again.',
@@ -70,7 +74,7 @@ async function runPipeline(
   options: Omit<WorkerOptions, 'url'>,
   killsMax: number,
 ): Promise<number> {
-  const { cluster, isFast, signal } = stage;
+  const { cluster, signal } = stage;
   for (let kills = 0; ; kills += 1) {
     const child = startWorker({ ...options, url: cluster.url(1, '/') });
     const endChild = (): void => void child.kill('SIGKILL');
@@ -79,7 +83,7 @@ async function runPipeline(
     try {
       if (kills < killsMax) {
         await Promise.race([once(child, 'message'), ended]); // a checkpoint was committed
-        await Promise.race([pause(isFast ? 20 : 400, signal), ended]);
+        await Promise.race([pause(KILL_DELAY_MS * Math.random(), signal), ended]);
         child.kill('SIGKILL');
       }
       const [code, ending] = await ended;
@@ -105,14 +109,14 @@ function startWorker(options: WorkerOptions): ChildProcess {
 export async function runPipelineWorker({
   work,
   name,
-  everyMs,
+  everyRecords,
   url,
 }: WorkerOptions): Promise<void> {
   process.once('disconnect', () => process.exit(1)); // the demo is gone
   {
     await using run = await start(ordersPipeline(work, name), {
       dir: join(work, `${name}-state`),
-      checkpoint: { everyMs },
+      checkpoint: { everyRecords, minPauseMs: 0 },
       progress: serverProgress({ url }),
     });
     for await (const { epoch } of run.checkpoints()) process.send?.(epoch);

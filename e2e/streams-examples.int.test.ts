@@ -19,7 +19,7 @@ async function runExample(name: string) {
 test('orders from a file: killed and restarted, the output is identical', async () => {
   const story = await runExample('streams-orders');
   expect(story).toMatch(/kill -9 \d+/);
-  expect(story).toMatch(/killed \d times: 100000 lines of output/);
+  expect(story).toMatch(/killed \d times: 400000 lines of output/);
   expect(story).toMatch(/identical to the output of the run that was not killed\n$/);
 });
 

@@ -19,7 +19,7 @@ import {
   start,
 } from '@syncline/streams';
 
-const ORDERS = 100_000;
+const ORDERS = 400_000;
 const CUSTOMERS = 500;
 const KILLS_MAX = 4;
 

@@ -21,10 +21,7 @@ export const jobsLimits = defineLimits({
     262_144,
     'Unanswered writes on one stream. The remote store makes further ones wait; the server ends a stream with twice as much.',
   ),
-  writeStreamsPerConnectionMax: entries(
-    8,
-    'Write streams on one connection. The remote store needs one. Further ones are refused.',
-  ),
+  writeStreamsPerConnectionMax: entries(8, 'Write streams on one connection. More are refused.'),
   writeAnswersBytesMax: bytes(MIB, 'Unsent replies on one write stream. Further writes wait.'),
   writeStreamIdleMs: ms(1_000, 'The remote store ends a write stream that is idle this long.'),
   remoteWritesMax: entries(65_536, 'Unsent writes of a remote store. More are refused.'),
@@ -101,10 +98,7 @@ export const jobsLimits = defineLimits({
   ),
   replayAgeMaxMs: ms(30_000, 'A replay that takes longer continues with a newer view.'),
   liveIntervalMs: ms(10_000, 'A subscriber receives its position at least this often.'),
-  retentionGraceMs: ms(
-    600_000,
-    'No job is deleted because of its age this soon after startup: the clock of a machine that just booted may be wrong.',
-  ),
+  retentionGraceMs: ms(600_000, 'No job expires this soon after startup: the clock may be wrong.'),
   retentionSweepMs: ms(60_000, 'How often the server looks for jobs past their retention.'),
   firestoreDeletesMax: entries(300, 'Documents that one commit of a deletion removes.'),
   firestoreCallsWaitingMax: entries(10_000, 'Calls beyond concurrencyMax. More are refused.'),

@@ -101,6 +101,26 @@ test('a subscription that ends with events in its buffer counts a drop', async (
   await store.close();
 });
 
+test.each([
+  [{ retentionRevisonsMax: 1 }, 'retentionRevisonsMax'],
+  [{ cacheBytesMax: Number.NaN }, 'cacheBytesMax'],
+  [{ openSnapshotsMax: 0 }, 'openSnapshotsMax'],
+  [{ retentionMs: '1h' }, 'retentionMs'],
+])('the options %j are refused', async (options, field) => {
+  await expect(open(options as EngineOptions)).rejects.toMatchObject({
+    code: 'invalid-argument',
+    details: { field },
+  });
+});
+
+test('an option that is undefined has its default', async () => {
+  const { store } = await open({ openSnapshotsMax: undefined } as object);
+  await createStaffedJob(store);
+  const page = { afterRevision: 0, limit: 1 };
+  expect(await store.listStates(JOB_ID, {}, page)).toMatchObject({ more: false });
+  await store.close();
+});
+
 test('the logs of many jobs are compacted with no more open views than allowed', async () => {
   const limits = { openSnapshotsMax: 2, retentionRevisionsMax: 1, compactionKeysMax: 4 };
   const { store, adapter } = await open(limits);

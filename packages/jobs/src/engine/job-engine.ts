@@ -99,9 +99,10 @@ export class EngineJobStore extends LocalJobStore implements AdapterHost {
     jobId: string,
     options: StoreSubscribeOptions,
   ): Promise<OpenedSubscription> {
-    return this.reads.ofJob(checkJobId(jobId), undefined, async (job) =>
-      this.#feedOf(job).open(options, job.row.numTasks),
-    );
+    return this.reads.ofJob(checkJobId(jobId), undefined, async (job) => {
+      this.#jobs.checkRoomToFollow(job);
+      return this.#feedOf(job).open(options, job.row.numTasks);
+    });
   }
 
   override status() {

@@ -99,6 +99,16 @@ describe('collectJobs', () => {
     expect((await collectJobs(store, {}, later(8 * DAY_MS))).deleted).toEqual(['marked']);
   });
 
+  test('refuses a policy with a mistyped name, and deletes nothing', async () => {
+    const store = await storeWithJobs();
+    const policy = { finishedMS: Number.POSITIVE_INFINITY } as object;
+    await expect(collectJobs(store, policy, later(8 * DAY_MS))).rejects.toMatchObject({
+      code: 'invalid-argument',
+      details: { field: 'finishedMS' },
+    });
+    expect((await store.listJobs({})).jobs).toHaveLength(4);
+  });
+
   test('ends when its signal fires', async () => {
     const store = await storeWithJobs();
     const sweep = collectJobs(store, { signal: AbortSignal.abort() }, later(8 * DAY_MS));

@@ -4,6 +4,7 @@
 // that has changed since is kept. A job that cannot be deleted does not stop the sweep.
 import type { Clock, Logger } from '@syncline/kernel';
 import { abortedError, createSystemClock, SynclineError, silentLogger } from '@syncline/kernel';
+import { checkKnownKeys } from '@syncline/kernel/checks';
 import type { JobQuery, JobSummary } from './job.js';
 import type { CallOptions, JobStore } from './job-store.js';
 
@@ -18,6 +19,8 @@ export type RetentionPolicy = Readonly<{
   /** How long any other job is kept after its last change. Default `Infinity`: forever. */
   idleMs?: number;
 }>;
+
+const POLICY = { finishedMs: true, markedMs: true, idleMs: true, signal: true, observer: true };
 
 /** Why a job may be deleted; undefined if it may not. `nowMs` is by the caller's clock, not the store's. */
 function reasonToDelete({ job, cells }: JobSummary, policy: RetentionPolicy, nowMs: number) {
@@ -49,6 +52,7 @@ export async function collectJobs(
   policy: RetentionPolicy & CallOptions = {},
   deps: Partial<CollectJobsDeps> = {},
 ): Promise<CollectedJobs> {
+  checkKnownKeys(policy, 'the policy', POLICY);
   const { clock = createSystemClock(), logger = silentLogger } = deps;
   const { signal } = policy;
   const deleted: string[] = [];

@@ -21,10 +21,7 @@ export const jobsLimits = defineLimits({
     262_144,
     'Unanswered writes on one stream. The remote store makes further ones wait; the server ends a stream with twice as much.',
   ),
-  writeStreamsPerConnectionMax: entries(
-    8,
-    'Write streams on one connection. The remote store needs one. Further ones are refused.',
-  ),
+  writeStreamsPerConnectionMax: entries(8, 'Write streams on one connection. More are refused.'),
   writeAnswersBytesMax: bytes(MIB, 'Unsent replies on one write stream. Further writes wait.'),
   writeStreamIdleMs: ms(1_000, 'The remote store ends a write stream that is idle this long.'),
   remoteWritesMax: entries(65_536, 'Unsent writes of a remote store. More are refused.'),
@@ -40,14 +37,8 @@ export const jobsLimits = defineLimits({
   subscribersMax: entries(4_096, 'Subscribers of one store. A further one is refused.'),
   bufferEventsMin: entries(4, 'The smallest buffer of a subscriber.'),
   bufferEventsMax: entries(65_536, 'The largest buffer of a subscriber.'),
-  buffersBytesMax: bytes(
-    128 * MIB,
-    'Unread events in the buffers of all subscribers together. Above this limit, any buffer that grows counts as full.',
-  ),
-  progressBytesMax: bytes(
-    2_621_440,
-    'Size of a progress response: two states for each of 256 tags.',
-  ),
+  buffersBytesMax: bytes(128 * MIB, 'Unread events in all buffers. Above it, no buffer may grow.'),
+  progressBytesMax: bytes(2_621_440, 'Size of a progress response: 2 states for each of 256 tags.'),
   bufferBytesMin: bytes(65_536, 'The smallest buffer of a subscriber.'),
   bufferBytesMax: bytes(16 * MIB, 'The largest buffer of a subscriber.'),
   writeQueueMax: entries(8_192, 'Writes waiting for a commit. Further ones are refused.'),
@@ -85,43 +76,25 @@ export const jobsLimits = defineLimits({
     'A response that the remote store accepts. A page of 1,000 jobs with 256 tags each, or the progress of 256 tags with the largest payloads, has 36 MiB.',
   ),
   remoteCallTimeoutMs: ms(10_000, 'Timeout of a remote call. A manager retries it.'),
-  remoteConnectTimeoutMs: ms(
-    5_000,
-    'A subscription that has not connected by then counts as one failed attempt.',
-  ),
+  remoteConnectTimeoutMs: ms(5_000, 'A subscription attempt that takes longer has failed.'),
   remoteWindowBytes: bytes(
     512 * 1024,
     'How much a server may send ahead of the remote store, per stream and per connection. The HTTP/2 default is 64 KiB, which the 90 streams of one connection would have to share.',
   ),
   remoteConnectPauseMs: ms(500, 'The pause before a failed connection is retried.'),
   remoteKeepaliveIntervalMs: ms(10_000, 'How often the remote store pings a connection.'),
-  remoteKeepaliveTimeoutMs: ms(
-    5_000,
-    'A connection whose ping is not answered within this time is considered lost.',
-  ),
+  remoteKeepaliveTimeoutMs: ms(5_000, 'Without a reply to a ping by then, a connection is lost.'),
   replayAgeMaxMs: ms(30_000, 'A replay that takes longer continues with a newer view.'),
   liveIntervalMs: ms(10_000, 'A subscriber receives its position at least this often.'),
-  retentionGraceMs: ms(
-    600_000,
-    'No job is deleted because of its age this soon after startup: the clock of a machine that just booted may be wrong.',
-  ),
+  retentionGraceMs: ms(600_000, 'No job expires this soon after startup: the clock may be wrong.'),
   retentionSweepMs: ms(60_000, 'How often the server looks for jobs past their retention.'),
   firestoreDeletesMax: entries(300, 'Documents that one commit of a deletion removes.'),
   firestoreCallsWaitingMax: entries(10_000, 'Calls beyond concurrencyMax. More are refused.'),
   postgresConnectionsMax: entries(10, 'Connections of one process. Further calls wait for one.'),
   postgresViewsMax: entries(4, 'Open views; each holds a connection. Others wait.'),
-  postgresCallTimeoutMs: ms(
-    10_000,
-    'Timeout for connecting and for each statement. After it, the database counts as unreachable.',
-  ),
-  postgresPollMs: ms(
-    1_000,
-    'How often the database is polled for commits whose notification was lost.',
-  ),
-  postgresAttemptsMax: entries(
-    5,
-    'How often a transaction that conflicts with others is attempted. Then it fails as `unavailable`.',
-  ),
+  postgresCallTimeoutMs: ms(10_000, 'Timeout for connecting, and for each statement.'),
+  postgresPollMs: ms(1_000, 'How often to poll for commits whose notification was lost.'),
+  postgresAttemptsMax: entries(5, 'Attempts of a transaction that conflicts with others.'),
 });
 export type JobsLimitName = keyof typeof jobsLimits;
 

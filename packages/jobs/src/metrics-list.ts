@@ -9,12 +9,8 @@ const histogram = (help: string) => ({ kind: 'histogram', help }) as const;
 
 export const jobsMetrics = {
   syncline_jobs_cache_hits_total: counter('Reads answered from memory.'),
-  syncline_jobs_cache_misses_total: counter(
-    'Reads that had to load a job into memory or read the underlying store.',
-  ),
-  syncline_jobs_listener_reconnects_total: counter(
-    'Attempts to reconnect a listener after its connection was lost.',
-  ),
+  syncline_jobs_cache_misses_total: counter('Reads that had to ask the underlying store.'),
+  syncline_jobs_listener_reconnects_total: counter('Attempts to reconnect a lost listener.'),
   syncline_jobs_replay_duration_seconds: histogram(
     'Time from the first read of a subscription, or from its reset, to `synced`; resumed subscriptions are not counted.',
   ),
@@ -27,9 +23,7 @@ export const jobsMetrics = {
     'Dropped subscriber buffers, by reason: the overflow policy, or `cancel` for a subscription that ended with events still buffered.',
     'reason',
   ),
-  syncline_jobs_version_drift_total: counter(
-    'Versions that a listener skipped because they had been overwritten.',
-  ),
+  syncline_jobs_version_drift_total: counter('Overwritten versions that a listener skipped.'),
   syncline_jobs_commit_batch_writes: {
     ...histogram('Writes per commit.'),
     buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512],

@@ -14,6 +14,7 @@ export {
   invalidArgument,
   isText,
   members,
+  number,
   oneOf,
   optional,
   orDefault,

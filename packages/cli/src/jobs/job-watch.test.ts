@@ -1,4 +1,4 @@
-import { type Cursor, JobFold, type JobInfo } from '@syncline/jobs';
+import { type Cursor, type JobEvent, JobFold, type JobInfo, statusClass } from '@syncline/jobs';
 import type { Clock } from '@syncline/kernel';
 import { createSystemClock } from '@syncline/kernel';
 import { expect, test } from 'vitest';
@@ -66,4 +66,26 @@ test('a restored connection counts as a keep-alive', () => {
   expect(watch.picture()).toMatchObject({ connection: { kind: 'down' }, ageMs: 3_000 });
   watch.take({ kind: 'events', events: [] });
   expect(watch.picture()).toMatchObject({ connection: { kind: 'live' }, ageMs: 0 });
+});
+
+test('with history latest a job has not ended because a mixture of old and new states has', () => {
+  const { watch } = startWatch();
+  const finished = 2_147_483_647;
+  const changeOf = (taskId: number, status: number, revision: number): JobEvent => {
+    const key = { jobId: 'nightly', taskId, tag: 'ingest', message: '', eventId: 'e' };
+    const state = { ...key, status, statusClass: statusClass(status), schemaVersion: 1 };
+    return {
+      kind: 'change',
+      state: { ...state, timestampMs: 0, version: 1, revision },
+      cursor,
+    };
+  };
+  const take = (...events: JobEvent[]) => watch.take({ kind: 'events', events });
+  expect(take({ ...synced, history: 'latest' })).toBeUndefined();
+  expect(take(changeOf(0, finished, 2), changeOf(1, 1, 3))).toBeUndefined();
+  // Task 0 runs again since revision 4, but that state was overwritten by the one of revision 6.
+  expect(take(changeOf(1, finished, 5))).toBeUndefined();
+  expect(take(changeOf(0, 1, 6), { ...live, revision: 6 })).toBeUndefined();
+  expect(take(changeOf(0, finished, 7))).toBeUndefined();
+  expect(take({ ...live, revision: 7 })).toBe('finished');
 });

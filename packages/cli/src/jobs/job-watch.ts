@@ -35,7 +35,9 @@ export class JobWatch {
       this.#fold.apply(event);
       this.#noteReach(event);
       if (event.kind === 'gap' && event.reason === 'deleted') return 'deleted';
-      if (this.#fold.isWhole && mayEnd(event)) ending ??= this.#ending();
+      // A mixture may look finished; `live`, within 10 s of the last change, tells whether it is.
+      const { isWhole, mayBeMixture } = this.#fold;
+      if (isWhole && !mayBeMixture && mayEnd(event)) ending ??= this.#ending();
     }
     return ending;
   }

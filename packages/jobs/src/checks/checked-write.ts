@@ -17,7 +17,7 @@ const CONTENT = {
   tag: values.checkTag,
   status: values.checkStatus,
   message: values.checkMessage,
-  progress: check.optional(values.checkProgress),
+  progress: check.optional(check.number('progress', 0, 1)),
   schemaVersion: values.checkSchemaVersion,
   eventId: values.checkEventId,
   ifVersion: check.optional(values.checkCount),

@@ -83,6 +83,7 @@ describe('whole requests', () => {
         [-2_147_483_649, 2_147_483_648, undefined, ...notWhole],
       ],
       ['message', ['', 'a'], [1, undefined]],
+      ['progress', [undefined, 0, 0.4, 1], [-0.01, 1.01, Number.NaN, '1', null]],
       ['schemaVersion', [0, 1, 4_294_967_295], [-1, 4_294_967_296, undefined, ...notWhole]],
       ['eventId', ['e'], ['', 'é', undefined]],
       ['ifVersion', [undefined, 0, 2 ** 53 - 1], [-1, 2 ** 53, ...notWhole]],

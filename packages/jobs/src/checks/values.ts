@@ -18,7 +18,7 @@ export function checkBytes(limit: JobsLimitName, bytes: number, what: string, ad
   throw limitExceeded(limit, message);
 }
 
-function limitExceeded(limit: JobsLimitName, message: string): SynclineError {
+export function limitExceeded(limit: JobsLimitName, message: string): SynclineError {
   return new SynclineError('limit-exceeded', message, { details: { limit } });
 }
 
@@ -41,13 +41,6 @@ export const checkBatchMax = integer('max', 1, Number.MAX_SAFE_INTEGER);
 export function checkTaskId(value: unknown, numTasks = limitValues.tasksPerJobMax): number {
   return checkInteger(value, 'taskId', { min: 0, max: numTasks - 1 });
 }
-
-const checkFraction = checkThat<number>(
-  (value) => typeof value === 'number' && value >= 0 && value <= 1,
-  'a number from 0 to 1',
-  'progress',
-);
-export const checkProgress = (value: unknown): number => checkFraction(value) + 0; // −0 is 0
 
 /** 0: never expires. */
 export function checkTtlMs(value: unknown, field = 'ttlMs'): number {

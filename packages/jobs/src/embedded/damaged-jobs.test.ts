@@ -146,6 +146,19 @@ describe('deleting a damaged job', () => {
     await store.close();
   });
 
+  test('counts once, even if two callers delete it while the disk is slow', async () => {
+    const { store, storage } = await damagedStore(lostHead);
+    const write = storage.write.bind(storage);
+    storage.write = async (...args) => {
+      await clock.sleep(1);
+      return write(...args);
+    };
+    const deleted = await Promise.all([store.deleteJob(JOB_ID), store.deleteJob(JOB_ID)]);
+    expect(deleted.filter(Boolean)).toHaveLength(1);
+    expect(store.status().jobs).toBe(2);
+    await store.close();
+  });
+
   test.each(headDamages)(
     'is refused if the caller means another incarnation: %s',
     async (_, damage) => {

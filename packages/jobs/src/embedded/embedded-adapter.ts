@@ -29,6 +29,8 @@ export class EmbeddedAdapter implements port.StoreAdapter<Handle> {
   readonly #deletions: Deletions;
   #row: rows.StoreRow = { nextJobNo: 1, generation: 0 };
   #hasBufferedMark = false;
+  /** There are buffered writes that no one has made durable since. */
+  #hasUnsecured = false;
 
   constructor(deps: EmbeddedJobStoreDeps, keysMax: number, capabilities = ALL_CAPABILITIES) {
     this.#deps = deps;
@@ -41,6 +43,7 @@ export class EmbeddedAdapter implements port.StoreAdapter<Handle> {
     const start = await load.readStart(storage);
     this.#row = start.row;
     this.#hasBufferedMark = start.hasBufferedMark;
+    this.#hasUnsecured = start.hasBufferedMark;
     for (const jobNo of start.deletedJobNos) this.#deletions.add(jobNo);
     const { generation } = start.row;
     if (start.hasBufferedMark)
@@ -67,14 +70,16 @@ export class EmbeddedAdapter implements port.StoreAdapter<Handle> {
     const commit = decide({
       cell: (job, taskId, tag) => this.#cell(job.handle, taskId, tag).row,
       state: (job, taskId, tag) => {
+        const { handle } = job;
         const revision = job.latestRevision('state', taskId, tag);
-        return (
-          this.#record(job.handle, revision) ?? missing(rows.logKey(job.handle.jobNo, revision))
-        );
+        return this.#record(handle, revision) ?? missing(rows.logKey(handle.jobNo, revision));
       },
     });
     if (!commit) return;
-    if (commit.securesEarlier && this.#hasBufferedMark) await storage.secure();
+    if (commit.securesEarlier && this.#hasUnsecured) {
+      await storage.secure();
+      this.#hasUnsecured = false;
+    }
     const batch = this.#batch;
     batch.clear();
     let { nextJobNo } = this.#row;
@@ -93,6 +98,7 @@ export class EmbeddedAdapter implements port.StoreAdapter<Handle> {
     await storage.write(batch, { durability: isSynced ? 'synced' : 'buffered' });
     this.#row = row;
     this.#hasBufferedMark ||= marksBuffered;
+    this.#hasUnsecured ||= !isSynced;
     for (const { kind, handle } of commit.jobs)
       if (kind === 'delete' && handle) this.#deletions.add(handle.jobNo);
   }

@@ -11,7 +11,7 @@ import {
 } from '@syncline/kernel/testing';
 import { describe, expect, test } from 'vitest';
 import { createJob, JOB_ID, TaskWriter } from '../conformance/job-samples.js';
-import { openEmbeddedJobStore } from './embedded-adapter.js';
+import { type EmbeddedJobStoreOptions, openEmbeddedJobStore } from './embedded-adapter.js';
 
 const LITTLE_ROOM = { retentionRevisionsMax: 1, compactionKeysMax: 1 };
 const COMPACTION_MS = 100;
@@ -40,14 +40,14 @@ class Machine {
   }
 
   /** A new process, after a power loss if there was one before. */
-  async start() {
+  async start(options: EmbeddedJobStoreOptions = LITTLE_ROOM) {
     this.#node.losePower();
     this.#node.start();
     await this.clock.sleep(1);
     const ports = this.#ports;
     if (!ports) throw new Error('the machine has not booted');
     const storage = await ports.openStorage('jobs');
-    const store = await openEmbeddedJobStore({ ...ports, storage }, LITTLE_ROOM);
+    const store = await openEmbeddedJobStore({ ...ports, storage }, options);
     return { store, storage };
   }
 
@@ -126,5 +126,27 @@ test('J3 a synced repeat of a buffered write is as durable as it asks, in the sa
     const after = (await machine.start()).store;
     expect(await after.getState(JOB_ID, 0, 'a')).toMatchObject({ status: 2, version: 2 });
     expect(await after.getState(JOB_ID, 0, 'b')).toMatchObject({ status: 2, version: 2 });
+  });
+});
+
+test('repeats force the storage to write its memory only if there are buffered writes in it', async () => {
+  const machine = new Machine();
+  await machine.simulation.run(async () => {
+    const { store, storage } = await machine.start({}); // compactions would be synced, with the writes beside them
+    const writer = await TaskWriter.claim(store, await createJob(store));
+    const secure = storage.secure.bind(storage);
+    let secured = 0;
+    storage.secure = () => {
+      secured += 1;
+      return secure();
+    };
+    const repeat = { ...writer.write('a', 1), eventId: 'first' };
+    await store.setState(repeat);
+    for (let round = 1; round <= 2; round += 1) {
+      for (const status of [2, 3]) await writer.set('a', status, { durability: 'buffered' });
+      for (let repeats = 0; repeats < 3; repeats += 1)
+        expect(await store.setState(repeat)).toMatchObject({ duplicate: true });
+      expect(secured).toBe(round);
+    }
   });
 });

@@ -1,6 +1,7 @@
 // What all job stores have in common: they check input, once, and return states as objects. Their reads and writes
 // (those of the engine, of Firestore, or of a remote server) use encoded states, which a server sends as they are.
 import { abortedError, SynclineError } from '@syncline/kernel';
+import { checkKnownKeys } from '@syncline/kernel/checks';
 import { type CheckedWrite, checkStateWrite } from '../checks/checked-write.js';
 import * as input from '../checks/input.js';
 import { checkCount, checkJobId, checkPageLimit, checkTag, checkTaskId } from '../checks/values.js';
@@ -9,6 +10,7 @@ import type { JobInfo, JobList, JobPatch, JobSpec, LeaseRequest, TaskLease } fro
 import { mapProgress, type Progress, type Scope } from '../job.js';
 import type {
   CreatedJob,
+  DeleteOptions,
   JobStore,
   JobSubscription,
   PageBounds,
@@ -59,6 +61,16 @@ export interface StoreReads {
   progress(jobId: string, scope: Scope, signal: Signal): Promise<JobProgress>;
 }
 
+const JOB_CALL = { signal: true, observer: true, incarnation: true };
+const DELETE_CALL = { ...JOB_CALL, ifRevision: true };
+
+/** Refuses unknown options: with a mistyped `ifRevision`, a deletion would be unconditional. */
+function meantJob(jobId: string, call: DeleteOptions = {}, known: object = JOB_CALL): DeletedJob {
+  checkKnownKeys(call, 'the options', known);
+  const { incarnation, ifRevision } = call;
+  return { jobId: checkJobId(jobId), incarnation, ifRevision };
+}
+
 export abstract class CheckedJobStore implements JobStore {
   abstract readonly capabilities: StoreCapabilities;
   protected abstract readonly reads: StoreReads;
@@ -85,21 +97,16 @@ export abstract class CheckedJobStore implements JobStore {
   listJobs: JobStore['listJobs'] = async (query, call) =>
     this.reads.listJobs(input.checkJobQuery(query), this.begin(call?.signal));
 
-  updateJob: JobStore['updateJob'] = async (jobId, patch, call = {}) => {
-    const meant = { jobId: checkJobId(jobId), incarnation: call.incarnation };
-    return this.writes.updateJob(meant, input.checkJobPatch(patch), this.begin(call.signal));
+  updateJob: JobStore['updateJob'] = async (jobId, patch, call) => {
+    const meant = meantJob(jobId, call);
+    return this.writes.updateJob(meant, input.checkJobPatch(patch), this.begin(call?.signal));
   };
 
-  markJobDeleted: JobStore['markJobDeleted'] = async (jobId, call = {}) => {
-    const meant = { jobId: checkJobId(jobId), incarnation: call.incarnation };
-    return this.writes.markJobDeleted(meant, this.begin(call.signal));
-  };
+  markJobDeleted: JobStore['markJobDeleted'] = async (jobId, call) =>
+    this.writes.markJobDeleted(meantJob(jobId, call), this.begin(call?.signal));
 
-  deleteJob: JobStore['deleteJob'] = async (jobId, call = {}) => {
-    const { incarnation, ifRevision } = call;
-    const meant = { jobId: checkJobId(jobId), incarnation, ifRevision };
-    return this.writes.deleteJob(meant, this.begin(call.signal));
-  };
+  deleteJob: JobStore['deleteJob'] = async (jobId, call) =>
+    this.writes.deleteJob(meantJob(jobId, call, DELETE_CALL), this.begin(call?.signal));
 
   lease: JobStore['lease'] = async (request, call) =>
     this.writes.lease(input.checkLeaseRequest(request), this.begin(call?.signal));

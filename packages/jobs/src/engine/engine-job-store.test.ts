@@ -7,9 +7,11 @@ import {
   silentMetrics,
 } from '@syncline/kernel';
 import { expect, test, vi } from 'vitest';
+import { checkWireWrite } from '../checks/checked-write.js';
 import { at, createStaffedJob, JOB_ID } from '../conformance/job-samples.js';
 import { EmbeddedAdapter } from '../embedded/embedded-adapter.js';
 import { createJobManager } from '../manager/create-job-manager.js';
+import { framesOf } from '../wire/frames.js';
 import { type EngineOptions, openJobStore } from './job-engine.js';
 
 /** A store whose commits can be made to fail. */
@@ -98,6 +100,75 @@ test('a subscription that ends with events in its buffer counts a drop', async (
   expect(await iterator.next()).toMatchObject({ done: true });
   const drops = metrics.add.mock.calls.filter(([name]) => /drops/.test(name));
   expect(drops).toEqual([['syncline_jobs_subscription_drops_total', 1, { reason: 'cancel' }]]);
+  await store.close();
+});
+
+test.each([
+  [{ retentionRevisonsMax: 1 }, 'retentionRevisonsMax'],
+  [{ cacheBytesMax: Number.NaN }, 'cacheBytesMax'],
+  [{ openSnapshotsMax: 0 }, 'openSnapshotsMax'],
+  [{ retentionMs: '1h' }, 'retentionMs'],
+])('the options %j are refused', async (options, field) => {
+  await expect(open(options as EngineOptions)).rejects.toMatchObject({
+    code: 'invalid-argument',
+    details: { field },
+  });
+});
+
+test('an option that is undefined has its default', async () => {
+  const { store } = await open({ openSnapshotsMax: undefined } as object);
+  await createStaffedJob(store);
+  const page = { afterRevision: 0, limit: 1 };
+  expect(await store.listStates(JOB_ID, {}, page)).toMatchObject({ more: false });
+  await store.close();
+});
+
+test('job, progress and lost tasks are of one moment, although others write during the read', async () => {
+  const { store, adapter } = await open();
+  const { writers } = await createStaffedJob(store, { numTasks: 2 });
+  const writer = at(writers, 0);
+  const before = await writer.set('a', 1);
+  const readStates = adapter.readStates.bind(adapter);
+  adapter.readStates = async (job, cells) => {
+    adapter.readStates = readStates;
+    const found = await readStates(job, cells);
+    await store.updateJob(JOB_ID, { labels: { later: 'yes' } });
+    await writer.set('a', 2);
+    return found;
+  };
+  const { job, progress, lost } = await store.progress(JOB_ID, {}, undefined);
+  expect(job).toMatchObject({ revision: before.revision, labels: {} });
+  expect(progress).toMatchObject({ revision: before.revision, worst: { taskId: 1 } });
+  expect(progress.tags[0]?.lowest).toMatchObject({ taskId: 1, status: 0 });
+  expect(lost).toEqual([]);
+  await store.close();
+});
+
+test('a payload from the wire is parsed once and written as JSON once, for its digest, whoever follows', async () => {
+  const { store } = await open();
+  const { writers } = await createStaffedJob(store);
+  const payloadJson = JSON.stringify({ lists: Array.from({ length: 20_000 }, () => []) });
+  const follow = async () => {
+    const frames: Uint8Array[] = [];
+    for await (const events of store.subscribeEncoded(JOB_ID, { scope: {} }).batches()) {
+      frames.push(...framesOf(events));
+      if (events.some(({ kind }) => kind === 'change')) return frames;
+    }
+    return [];
+  };
+  const followers = [follow(), follow()];
+  await new Promise((resolve) => setImmediate(resolve));
+  const parse = vi.spyOn(JSON, 'parse');
+  const stringify = vi.spyOn(JSON, 'stringify');
+  const write = checkWireWrite({ ...at(writers, 0).write('a', 1), payloadJson });
+  const { state } = await store.setEncoded(write);
+  const frames = (await Promise.all(followers)).flat();
+  const isLarge = (text: unknown) => String(text).length >= payloadJson.length;
+  expect(parse.mock.calls.filter(([text]) => isLarge(text))).toHaveLength(1);
+  expect(stringify.mock.results.filter(({ value }) => isLarge(value))).toHaveLength(1);
+  vi.restoreAllMocks();
+  for (const bytes of [state, frames.at(-1)])
+    expect(Buffer.from(bytes ?? []).includes(payloadJson)).toBe(true);
   await store.close();
 });
 

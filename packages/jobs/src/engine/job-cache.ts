@@ -2,8 +2,10 @@
 // evicted first, but none whose id is held by a call or a commit. An id is held even if there is no such job: one that
 // is created meanwhile stays in memory. A job is never in memory twice: commits would reach only one of the copies.
 //
-// In a shared store a job with subscribers is not evicted, since the changes of other processes must be followed.
+// In a shared store a job with subscribers is not evicted, since the changes of other processes must be followed: only
+// the changes kept for slow readers are dropped.
 import { assert } from '@syncline/kernel';
+import { limitExceeded } from '../checks/values.js';
 import type { JobsMetrics } from '../metrics-list.js';
 import type { StoredChange } from './changes.js';
 import type { JobFeed } from './job-feed.js';
@@ -100,17 +102,30 @@ export class JobCache {
 
   /** Call it after each commit: jobs grow. */
   changed(job: JobMirror): void {
-    const { jobId } = job.row;
-    if (this.#jobs.get(jobId) !== job) return;
-    const bytes = job.bytes + (this.feeds.get(jobId)?.feed.ringBytes ?? 0);
-    this.bytes += bytes - job.countedBytes;
-    job.countedBytes = bytes;
+    if (this.#jobs.get(job.row.jobId) !== job) return;
+    this.#count(job);
     if (this.isOverfull) this.#evict();
     this.#deps.metrics.set('syncline_jobs_cache_bytes', this.bytes);
   }
 
+  #count(job: JobMirror): void {
+    const bytes = job.bytes + (this.feeds.get(job.row.jobId)?.feed.ringBytes ?? 0);
+    this.bytes += bytes - job.countedBytes;
+    job.countedBytes = bytes;
+  }
+
   isFollowed(jobId: string): boolean {
     return (this.feeds.get(jobId)?.feed.subscribersCount ?? 0) > 0;
+  }
+
+  /** In a shared store, followed jobs stay in memory. The first may exceed the limit, further ones may not. */
+  checkRoomToFollow({ row: { jobId }, bytes: ownBytes }: JobMirror): void {
+    if (!this.#deps.adapter.shared || this.isFollowed(jobId)) return;
+    let bytes = 0;
+    for (const other of this.feeds.keys())
+      if (this.isFollowed(other)) bytes += this.#jobs.get(other)?.countedBytes ?? 0;
+    if (bytes > 0 && bytes + ownBytes > this.#limits.cacheBytesMax)
+      throw limitExceeded('cacheBytesMax', 'followed jobs fill the cache. End subscriptions.');
   }
 
   publish({ row: { jobId }, head, isDeleted }: JobMirror, changes: readonly StoredChange[]): void {
@@ -176,11 +191,14 @@ export class JobCache {
       left -= 1;
       if (!this.isOverfull || left === 0) return;
       const isFollowed = this.isFollowed(jobId);
+      if (isFollowed) {
+        this.feeds.get(jobId)?.feed.clearRing();
+        this.#count(job);
+      }
       const isHeld = this.#holders.has(jobId) || (isFollowed && this.#deps.adapter.shared);
       if (isHeld || job.isCompacting) continue;
       this.remove(job);
-      if (isFollowed) this.feeds.get(jobId)?.feed.clearRing();
-      else this.endFeed(jobId, 'unused');
+      if (!isFollowed) this.endFeed(jobId, 'unused');
     }
   }
 }

@@ -1,6 +1,7 @@
 // The engine shared by all adapters. Writes are decided in job-writes.ts and committed in commits.ts, reads are served
 // by job-reads.ts, and storage is left to the adapter. Input has already been checked.
 import { SynclineError, type Timer } from '@syncline/kernel';
+import { type Checks, checkMembers, number, orDefault } from '@syncline/kernel/checks';
 import { checkJobId } from '../checks/values.js';
 import type { StoreCapabilities, StoreSubscribeOptions } from '../job-store.js';
 import { limitValues } from '../limits.js';
@@ -17,20 +18,20 @@ import { createLeases, type Leases } from './leases.js';
 import type { AdapterHost, EngineDeps, StoreAdapter, StoreStart } from './store-adapter.js';
 
 /** Limits that can be set for one store. limits.ts explains them and has their defaults. */
-export type EngineOptions = Readonly<
-  Partial<
-    Record<
-      | 'cacheBytesMax'
-      | 'retentionRevisionsMax'
-      | 'retentionMs'
-      | 'retentionBytesMax'
-      | 'compactionKeysMax'
-      | 'memoryRevisionsMax'
-      | 'openSnapshotsMax',
-      number
-    >
-  >
->;
+export interface EngineOptions {
+  readonly cacheBytesMax?: number;
+  readonly retentionRevisionsMax?: number;
+  readonly retentionMs?: number;
+  readonly retentionBytesMax?: number;
+  readonly compactionKeysMax?: number;
+  readonly memoryRevisionsMax?: number;
+  readonly openSnapshotsMax?: number;
+}
+
+const checkLimit = number('limit', 1, Number.POSITIVE_INFINITY);
+const LIMITS = Object.fromEntries(
+  Object.entries(limitValues).map(([name, value]) => [name, orDefault(checkLimit, value)]),
+) as Checks<Required<EngineOptions>>;
 
 /** Opens a job store on an adapter. Closing the store closes the adapter. */
 export async function openJobStore(
@@ -68,7 +69,7 @@ export class EngineJobStore extends LocalJobStore implements AdapterHost {
     this.#adapter = adapter;
     this.capabilities = adapter.capabilities;
     this.#deps = deps;
-    this.#limits = { ...limitValues, ...options };
+    this.#limits = checkMembers(options, 'the options', LIMITS);
     this.#quota = new SubscriberQuota(deps.metrics);
     this.#jobs = new JobCache({ ...deps, adapter }, this.#limits);
     const shared = { ...deps, adapter, jobs: this.#jobs };
@@ -98,9 +99,10 @@ export class EngineJobStore extends LocalJobStore implements AdapterHost {
     jobId: string,
     options: StoreSubscribeOptions,
   ): Promise<OpenedSubscription> {
-    return this.reads.ofJob(checkJobId(jobId), undefined, async (job) =>
-      this.#feedOf(job).open(options, job.row.numTasks),
-    );
+    return this.reads.ofJob(checkJobId(jobId), undefined, async (job) => {
+      this.#jobs.checkRoomToFollow(job);
+      return this.#feedOf(job).open(options, job.row.numTasks);
+    });
   }
 
   override status() {

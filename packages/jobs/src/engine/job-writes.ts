@@ -93,7 +93,7 @@ export function jobWrites(parts: EngineParts, leases: Leases): StoreWrites {
         return await commit(jobId, decide, { signal });
       } catch (thrown) {
         if (!hasCode(thrown, 'corrupt') || !adapter.deleteDamaged) throw thrown;
-        const deleted = await adapter.deleteDamaged(jobId, incarnation);
+        const deleted = await commits.whenInSync(() => adapter.deleteDamaged?.(jobId, incarnation));
         if (deleted) commits.noteDeleted(jobId);
         if (deleted?.incarnation !== undefined) leases.watch.forgetJob(deleted.incarnation);
         return deleted !== undefined;

@@ -88,6 +88,17 @@ test('a store refuses unknown fields of a job, of a query and of a lease', async
   await expect(store.lease(request)).rejects.toMatchObject(refused('ttl'));
 });
 
+test('a store refuses unknown options of job-wide writes, and changes nothing', async () => {
+  const store = stores.create();
+  const { job } = await store.createJob({ jobId: 'nightly', numTasks: 1 });
+  const options = { ifRevison: 7 } as object;
+  const refused = { code: 'invalid-argument', details: { field: 'ifRevison' } };
+  await expect(store.deleteJob('nightly', options)).rejects.toMatchObject(refused);
+  await expect(store.markJobDeleted('nightly', options)).rejects.toMatchObject(refused);
+  await expect(store.updateJob('nightly', {}, options)).rejects.toMatchObject(refused);
+  expect(await store.getJob('nightly')).toEqual(job);
+});
+
 async function firstOf(events: AsyncIterable<unknown>): Promise<void> {
   for await (const _ of events) return;
 }

@@ -1,5 +1,5 @@
 // How the PostgreSQL store begins and what it says when it cannot: nothing that a connection does ends the process.
-import { once } from 'node:events';
+import { once, setMaxListeners } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { createSecureContext, TLSSocket } from 'node:tls';
 import { makeCertificates, type PostgresServer, startPostgres } from '@syncline/testkit';
@@ -135,4 +135,47 @@ test('J3 J6 no revision is reused after a crash, whatever durability the databas
   const after = await revisionsOf();
   expect(before.head).toBe(before.revision);
   expect(after.revision).toBe(before.revision + 2); // the claim takes one
+});
+
+test('jobs with subscribers stay in memory, so no more of them are followed than the cache can hold', async () => {
+  const connectionString = server.connectionString();
+  const options = { connectionString, schema: 'followed', engine: { cacheBytesMax: 20_000 } };
+  await using store = await createPostgresJobStore(options);
+  const stop = new AbortController();
+  setMaxListeners(0, stop.signal);
+  const follow = async (jobId: string) => {
+    const events = store.subscribe(jobId, { scope: {}, signal: stop.signal });
+    return (await events[Symbol.asyncIterator]().next()).value?.kind;
+  };
+  const jobIds = Array.from({ length: 20 }, (_, index) => `job-${index}`);
+  for (const jobId of jobIds) await createJob(store, { jobId });
+  const followed: (string | undefined)[] = [];
+  for (const jobId of jobIds)
+    followed.push(await follow(jobId).catch(({ details }) => details.limit));
+  const refusals = followed.filter((result) => result !== 'synced');
+  expect(new Set(refusals)).toEqual(new Set(['cacheBytesMax']));
+  expect(followed.length - refusals.length).toBe(store.status().subscribers);
+  expect(await follow('job-0')).toBe('synced');
+  expect(store.status().cacheBytes).toBeLessThanOrEqual(20_000);
+  stop.abort();
+  expect(await follow('job-19')).toBe(undefined);
+});
+
+test('changes kept for slow readers give way to further followed jobs', async () => {
+  const connectionString = server.connectionString();
+  const options = { connectionString, schema: 'rings', engine: { cacheBytesMax: 200_000 } };
+  await using store = await createPostgresJobStore(options);
+  const stop = new AbortController();
+  setMaxListeners(0, stop.signal);
+  for (let index = 0; index < 20; index += 1) {
+    const jobId = `job-${index}`;
+    const writer = await TaskWriter.claim(store, await createJob(store, { jobId }));
+    const events = store.subscribe(jobId, { scope: {}, signal: stop.signal });
+    expect((await events[Symbol.asyncIterator]().next()).value?.kind).toBe('synced');
+    for (let status = 1; status <= 12; status += 1)
+      await writer.set('a', status, { message: 'm'.repeat(1_000) });
+  }
+  expect(store.status().subscribers).toBe(20);
+  expect(store.status().cacheBytes).toBeLessThanOrEqual(200_000);
+  stop.abort();
 });

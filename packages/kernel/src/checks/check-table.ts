@@ -116,3 +116,12 @@ export function checkInteger(
 export function integer(name: string, min: number, max: number): Check<number> {
   return (value, field = name) => checkInteger(value, field, { min, max });
 }
+
+/** Infinity is a number here, NaN is not. */
+export function number(name: string, min: number, max: number): Check<number> {
+  return (value, field = name) => {
+    const isGood = typeof value === 'number' && value >= min && value <= max;
+    refuseUnless(isGood, field, { value, wanted: `a number from ${min} to ${max}` });
+    return value + 0; // −0 is 0
+  };
+}

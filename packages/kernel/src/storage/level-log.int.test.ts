@@ -2,9 +2,10 @@
 import { mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { silentLogger } from '../logger.js';
 import { createSystemClock } from '../system-clock.js';
+import { LevelHandle } from './level-handle.js';
 import { findDamage, isAtEndOfLog, warnOfDamagedLogs } from './level-log.js';
 import { openLevelStorage } from './level-storage.js';
 import { StorageBatch } from './storage-batch.js';
@@ -83,3 +84,33 @@ it('K18 an opening logs which log is damaged, and where', async () => {
     [expect.stringContaining('damaged'), expect.objectContaining({ directory })],
   ]);
 });
+
+it.each([
+  { isLogged: true, code: 'storage-failed', outcome: 'unknown' },
+  { isLogged: false, code: 'storage-full', outcome: 'not-applied' },
+] as const)(
+  'K17 on a full disk a synced write is $code if it reached the log: $isLogged; the next opening would apply it',
+  async ({ isLogged, code, outcome }) => {
+    const storage = await openLevelStorage(deps, { directory });
+    const prepare = vi.spyOn(LevelHandle.prototype, 'prepare');
+    prepare.mockImplementationOnce(async function (this: LevelHandle, group) {
+      const write = await this.prepare(group);
+      return async () => {
+        if (isLogged) await write(); // and then the sync fails
+        throw new Error('IO error: /data/000003.log: No space left on device');
+      };
+    });
+    const batch = new StorageBatch().put(Buffer.from('key'), Uint8Array.of(1));
+    await expect(storage.write(batch, { durability: 'synced' })).rejects.toMatchObject({
+      code,
+      outcome,
+    });
+    const next = storage.write(batchOf(1, 1), { durability: 'synced' });
+    if (isLogged) await expect(next).rejects.toMatchObject({ code });
+    else await next;
+    await storage.close();
+    prepare.mockRestore();
+    await using again = await openLevelStorage(deps, { directory });
+    expect(again.get(Buffer.from('key')) !== undefined).toBe(isLogged);
+  },
+);

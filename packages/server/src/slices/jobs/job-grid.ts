@@ -224,7 +224,10 @@ export class JobGrid implements LiveSource {
   async #follow(subscription: JobSubscription): Promise<void> {
     try {
       for await (const events of subscription.batches(BATCH_EVENTS_MAX)) {
-        for (const event of events) this.#take(event);
+        for (const event of events) {
+          if (event.kind === 'gap' && event.reason === 'reset') await this.#reset();
+          else this.#take(event);
+        }
       }
     } catch (thrown) {
       this.#failure = SynclineError.from(thrown, 'unavailable');
@@ -249,7 +252,7 @@ export class JobGrid implements LiveSource {
         this.#isReplaced = true;
         return;
       case 'gap':
-        this.#gap(event.reason);
+        if (event.reason === 'deleted') this.#isDeleted = true; // after others, the latest states follow
         return;
       case 'stale':
         this.#staleSinceMs = event.sinceMs;
@@ -267,9 +270,10 @@ export class JobGrid implements LiveSource {
     }
   }
 
-  #gap(reason: (JobEvent & { readonly kind: 'gap' })['reason']): void {
-    if (reason === 'deleted') this.#isDeleted = true;
-    if (reason !== 'reset') return; // the latest states follow after the others
+  /** The job may be another one, with more tasks. The replay that follows may name it only after its states. */
+  async #reset(): Promise<void> {
+    const { signal } = this.#stopping;
+    this.#job = (await this.#deps.store.getJob(this.#jobId, { signal })) ?? this.#job;
     this.#columns = new Map();
     this.#hiddenTags = new Set();
     this.#leases = new Map();

@@ -93,24 +93,26 @@ export function jobGrpcService(deps: JobGrpcDeps): GrpcService {
   answer(jobCalls.getJob, async ({ jobId }, call) => ({ job: await knownJob(jobId, call) }));
   answer(jobCalls.listJobs, (query, call) => store.listJobs(query, call));
   answer(jobCalls.updateJob, async (request) => {
-    const { jobId, setLabels, labels, setExpectedTags, expectedTags } = request;
+    const { jobId, incarnation, setLabels, labels, setExpectedTags, expectedTags } = request;
     const patch = { ...(setLabels && { labels }), ...(setExpectedTags && { expectedTags }) };
     if (isFromTaskZero(request))
-      return { applied: true, job: await store.updateJob(jobId, patch, request) };
+      return { applied: true, job: await store.updateJob(jobId, patch, { incarnation }) };
     return { applied: false, job: await unchangedJob(request) };
   });
   answer(jobCalls.markJobDeleted, async (request) => {
-    const { jobId } = request;
+    const { jobId, incarnation } = request;
     const applied = isFromTaskZero(request);
-    const job = applied ? await store.markJobDeleted(jobId, request) : await unchangedJob(request);
+    const job = applied
+      ? await store.markJobDeleted(jobId, { incarnation })
+      : await unchangedJob(request);
     return { applied, revision: job.revision, job };
   });
   answer(jobCalls.deleteJob, async (request) => {
-    const { jobId } = request;
+    const { jobId, incarnation, ifRevision } = request;
     if (!isFromTaskZero(request))
       return { applied: false, revision: (await unchangedJob(request)).revision };
     const revision = await lastRevision(store, jobId);
-    if (!(await store.deleteJob(jobId, request))) throw noSuchJob(jobId);
+    if (!(await store.deleteJob(jobId, { incarnation, ifRevision }))) throw noSuchJob(jobId);
     return { applied: true, revision };
   });
   answer(jobCalls.heartbeat, async (request) => ({ lease: await store.lease(request) }));

@@ -120,14 +120,11 @@ export class Checkpoint {
       isFinished: this.isFinal,
       recordsIn,
       recordsOut: (session.head?.recordsOut ?? 0) + cut.outputs,
-      sinks: this.#sinkMarks(handles),
+      sinks: this.#sinkMarks(handles, batch),
       operators,
       watermarks,
       tables,
     };
-    for (const sink of session.sinks.values()) {
-      if (sink instanceof OutboxStore) sink.collect(batch, epoch);
-    }
     batch.put(storeKeys.head, seal(head));
     this.#addHistory(batch, head);
     checkFenceOf(storage, session);
@@ -143,16 +140,28 @@ export class Checkpoint {
     return { epoch, records: recordsIn, tookMs, pauseMs, commitMs, bytes };
   }
 
-  #sinkMarks(handles: Readonly<Record<string, readonly Json[]>>): Head['sinks'] {
+  /** Adds the removal of old output to the batch. */
+  #sinkMarks(
+    handles: Readonly<Record<string, readonly Json[]>>,
+    batch: StorageBatch,
+  ): Head['sinks'] {
     const { head, sinks } = this.#session;
     const marks: Record<string, SinkMarkInHead> = {};
-    for (const { uid } of sinks.values()) {
+    for (const sink of sinks.values()) {
+      const { uid } = sink;
       const [handle = null, ...more] = handles[uid] ?? [];
       for (const each of [handle, ...more]) checkHandle(uid, each);
       const before = head?.sinks[uid];
       const isCommitted = before !== undefined && handlesOf(before).length > 0;
       const committedEpoch = isCommitted ? (head?.epoch ?? 0) : (before?.committedEpoch ?? 0);
-      marks[uid] = { handle, ...(more.length > 0 && { more }), committedEpoch };
+      const collected = sink instanceof OutboxStore ? sink.collect(batch, this.epoch) : 0;
+      const droppedEpoch = Math.max(before?.droppedEpoch ?? 0, collected);
+      marks[uid] = {
+        handle,
+        ...(more.length > 0 && { more }),
+        committedEpoch,
+        ...(droppedEpoch > 0 && { droppedEpoch }),
+      };
     }
     return marks;
   }

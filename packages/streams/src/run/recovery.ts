@@ -305,7 +305,8 @@ async function recoverSink(
   if (isOutbox && noted !== undefined && held !== null && held.epoch < noted.committedEpoch) {
     const retained = await sink.retained(held.epoch, noted.committedEpoch);
     const last = retained.at(-1) as { readonly epoch: number } | undefined;
-    if (last?.epoch !== noted.committedEpoch) {
+    const isGone = held.epoch < (noted.droppedEpoch ?? 0);
+    if (isGone || last?.epoch !== noted.committedEpoch) {
       throw outOfStep(
         sink.uid,
         storeEpoch,

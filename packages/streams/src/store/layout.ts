@@ -57,6 +57,8 @@ export interface SinkMarkInHead {
   readonly more?: readonly Json[];
   /** The last epoch with output that is known to be committed; 0 if none. */
   readonly committedEpoch: number;
+  /** Outbox: the last epoch whose delivered output was removed, so that it cannot be delivered again. None if absent. */
+  readonly droppedEpoch?: number;
 }
 
 /** The handles to commit for the epoch of the head. */

@@ -250,21 +250,19 @@ export class OutboxStore implements Sink<unknown, OutboxTxn> {
     if (batch.length > 0) await this.#storage.write(batch, { durability: 'synced' });
   }
 
-  /** Adds the removal of old delivered parts to the batch of epoch `epoch`. */
-  collect(batch: StorageBatch, epoch: number): void {
+  /** Adds the removal of old delivered parts to the batch of epoch `epoch`. Returns the last epoch removed, or 0. */
+  collect(batch: StorageBatch, epoch: number): number {
     const nowMs = this.#clock.monotonicMs();
+    let dropped = 0;
     for (const [old, { parts, atMs }] of this.#delivered) {
       if (old > epoch - 1 - KEEP_EPOCHS || nowMs - atMs < this.#keepMs) continue;
       for (let part = 0; part < parts; part += 1) {
         batch.delete(storeKeys.boxPart(this.uid, old, part));
       }
       this.#delivered.delete(old);
+      dropped = Math.max(dropped, old);
     }
-  }
-
-  async close(): Promise<void> {
-    this.#stop.abort();
-    await this.target.close?.();
+    return dropped;
   }
 }
 

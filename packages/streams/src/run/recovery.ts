@@ -27,6 +27,7 @@ import {
   type Meta,
   type PartitionMark,
   readFrame,
+  removeLeftovers,
   STORE_FORMAT,
   seal,
   storeKeys,
@@ -258,7 +259,10 @@ async function raiseFence(
   const generation = (before?.generation ?? 0) + 1;
   const token = Buffer.from(random.bytes(TOKEN_BYTES)).toString('hex');
   const batch = new StorageBatch();
-  if (before === undefined) batch.put(storeKeys.meta, seal(meta));
+  if (before === undefined) {
+    await removeLeftovers(storage, batch);
+    batch.put(storeKeys.meta, seal(meta));
+  }
   batch.put(storeKeys.generation, seal({ generation, token } satisfies Generation));
   let moved = head;
   if (head !== undefined && moves.length > 0) {

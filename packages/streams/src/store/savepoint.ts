@@ -37,7 +37,15 @@ import { bytesCodec } from '../state/codec.js';
 import { type StateSchema, type StoredSchema, valueBytesMaxOf } from '../state/state-schema.js';
 import { noVersions, type VersionKind, type VersionType, versionsOf } from '../state/version.js';
 import { makeDurableDir } from './directory.js';
-import { type Generation, type Head, type Meta, readFrame, seal, storeKeys } from './layout.js';
+import {
+  type Generation,
+  type Head,
+  type Meta,
+  readFrame,
+  removeLeftovers,
+  seal,
+  storeKeys,
+} from './layout.js';
 import type { StoredGroups } from './memory-states.js';
 import { readTable } from './pipeline-states.js';
 
@@ -204,6 +212,7 @@ export async function restoreSavepoint(
   const header = reader.header as unknown as SavepointHeader;
   const filler = backend === 'memory' ? new SegmentFiller(header) : new EntryFiller(header);
   let batch = new StorageBatch();
+  await removeLeftovers(storage, batch);
   for (const block of reader.blocks()) {
     filler.add(batch, header.sections[block.section] as Section, block);
     if (batch.bytes < streamsLimits.segmentMergeBytesMax.value) continue;

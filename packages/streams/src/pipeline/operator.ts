@@ -26,8 +26,14 @@ export interface OperatorCounters {
   older: number;
   conflicts: number;
   deadLetters: number;
+  /** Items that a full reorder has released before their version was sealed. */
+  releasedEarly: number;
   /** Items that a reorder currently holds back. */
   held?: number;
+}
+
+export function newCounters(): OperatorCounters {
+  return { late: 0, older: 0, conflicts: 0, deadLetters: 0, releasedEarly: 0 };
 }
 
 /** Receives the items that an operator rejected. */

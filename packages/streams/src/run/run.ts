@@ -200,7 +200,7 @@ export class PipelineRun implements AsyncDisposable {
     const run = async () => {
       const info = await checkpoint.store().finally(() => timeout.cancel());
       this.#pace.stored(info);
-      this.#deps.metrics.durable();
+      this.#deps.metrics.durable(info.epoch);
       session.engine.committed(info.epoch);
       const durableMs = clock.monotonicMs();
       await checkpoint.publish(this.#abort.signal);

@@ -32,10 +32,12 @@ import {
   writeSavepoint,
 } from '../store/savepoint.js';
 import type { SpawnWorkers } from '../workers/workers-engine.js';
+import { allOrThrow } from './engine.js';
 import { type Around, observeAcks } from './observed.js';
 import { ProgressGate, type ProgressReporter } from './progress.js';
 import type { RecoveryDeps, RecoveryOptions } from './recovery.js';
-import { PipelineRun, type RunSettings } from './run.js';
+import { PipelineRun } from './run.js';
+import type { RunSettings } from './run-deps.js';
 import { RunMetrics } from './run-metrics.js';
 
 export interface StartOptions {
@@ -161,9 +163,11 @@ export async function start(
   };
   const close = async () => {
     try {
-      for (const { source } of graph.sources) await source.close?.();
-      for (const sink of graph.sinks.values()) if ('kind' in sink) await sink.close?.();
-      await directory?.leave();
+      await allOrThrow([
+        ...graph.sources.map(({ source }) => source.close?.()),
+        ...[...graph.sinks.values()].map((sink) => ('kind' in sink ? sink.close?.() : undefined)),
+        directory?.leave(),
+      ]);
     } finally {
       await storage.close(); // releases the lock, even if a source or sink throws
     }
@@ -177,7 +181,7 @@ export async function start(
     metrics: new RunMetrics(world.metrics, clock, graph.name),
     settings: settingsOf(options),
     progress: new ProgressGate(clock, logger, options.progress),
-    report: (each) => directory?.report(each.progress()),
+    report: (progress) => directory?.report(progress),
     close,
     explain,
     save,

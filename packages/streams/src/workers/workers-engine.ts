@@ -229,6 +229,10 @@ export class WorkersEngine implements Engine {
     return this.#known.some(({ hasOutput }) => hasOutput);
   }
 
+  get isUpToDate(): boolean {
+    return false;
+  }
+
   get isFull(): boolean {
     return this.#known.some(({ isFull }) => isFull);
   }

@@ -46,7 +46,7 @@ export interface StartOptions {
   readonly checkpoint?: {
     /** Default 1,000; at least 50. Output becomes visible at this interval. */
     readonly everyMs?: number;
-    /** Also after this many records. Default: no limit. */
+    /** Also after this many records. Until that checkpoint is stored, reading pauses. Default: no limit. */
     readonly everyRecords?: number;
     /** Minimum time between two checkpoints. Default 100. */
     readonly minPauseMs?: number;

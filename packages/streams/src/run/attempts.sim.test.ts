@@ -207,6 +207,26 @@ sim('an error while a failed run closes does not hide why it failed', async (wor
   expect(closed).toEqual(['sink']);
 });
 
+sim('a directory that cannot be read is not left locked', async (world) => {
+  const pipeline = copying(ticking(world), ignoring());
+  const first = await startIn(world, pipeline);
+  await first.stop();
+  const files = new Proxy(world.files, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== 'function') return value;
+      return async (...args: readonly unknown[]) => {
+        const isStatus = String(args[0]).endsWith('STATUS.json') && name === 'readAt';
+        if (isStatus) throw new SynclineError('storage-failed', 'cannot read');
+        return await Reflect.apply(value, target, args);
+      };
+    },
+  });
+  await expect(startIn(world, pipeline, {}, { files })).rejects.toThrow('cannot read');
+  const second = await startIn(world, pipeline);
+  await second.stop();
+});
+
 sim('a source that cannot take an acknowledgement does not prevent a start', async (world) => {
   let isDown = false;
   const source: Source<number, number> = {

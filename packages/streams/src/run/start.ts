@@ -142,15 +142,15 @@ export async function start(
   const { dir } = options;
   const explain = (thrown: unknown) => withSavepoints(thrown, world, dir, ['corrupt', 'too-new']);
   const open = async () => {
-    if (dir === undefined) return { directory: undefined, storage: createMemoryStorage() };
+    if (dir === undefined) return { reportedEpoch: 0, storage: createMemoryStorage() };
     const directory = await StoreDirectory.open(files, path(dir), clock, dir);
-    return { directory, storage: await world.openStorage(directory.storePath) };
+    const reportedEpoch = await directory.reportedEpoch();
+    return { directory, reportedEpoch, storage: await world.openStorage(directory.storePath) };
   };
-  const { directory, storage } = await open().catch(async (thrown: unknown) => {
+  const { directory, reportedEpoch, storage } = await open().catch(async (thrown: unknown) => {
     // LevelDB may report missing or damaged files as a plain I/O error.
     throw await withSavepoints(thrown, world, dir, ['corrupt', 'too-new', 'storage-failed']);
   });
-  const reportedEpoch = (await directory?.reportedEpoch()) ?? 0;
   const save = async (name: string | undefined, epoch: number) => {
     if (directory === undefined) throw invalid('dir', 'a savepoint needs a checkpoint directory');
     using view = storage.snapshot();
@@ -172,6 +172,7 @@ export async function start(
       await storage.close(); // releases the lock, even if a source or sink throws
     }
   };
+  const recoveryOptions = recoveryOptionsOf(options);
   const run = new PipelineRun({
     graph,
     storage,
@@ -188,14 +189,14 @@ export async function start(
     around: deps.around,
     reportedEpoch,
     workers,
-    options: recoveryOptionsOf(options),
+    options: recoveryOptions,
   });
   try {
     if (options.restoreFrom !== undefined) {
       const place = path(options.restoreFrom);
       const bytes = await files.readAt(place, 0, (await files.stat(place))?.bytes ?? 0);
       const marks = await Promise.all([...graph.sinks.values()].map((sink) => sink.mark()));
-      await restoreSavepoint(bytes, storage, options.state ?? 'memory', marks);
+      await restoreSavepoint(bytes, storage, { name: graph.name, ...recoveryOptions }, marks);
     }
     await directory?.announce();
     await run.begin(options.signal);

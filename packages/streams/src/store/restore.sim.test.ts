@@ -8,6 +8,9 @@ import { definePipeline } from '../pipeline/define.js';
 import { type StartOptions, start } from '../run/start.js';
 import { storeKeys } from './layout.js';
 
+const sim = (name: string, body: (world: SimulatedBody) => Promise<void>) =>
+  test(name, () => runInSimulation(name, body));
+
 /** Counts keys and returns the output. With `savepoint`, only the first one, and saves the result. */
 async function count(
   world: SimulatedBody,
@@ -53,9 +56,6 @@ async function leaveEntries(world: SimulatedBody, from: string, to: string): Pro
   await world.files.append(`${to}/FORMAT`, Buffer.from('syncline-streams 1\n'));
 }
 
-const sim = (name: string, body: (world: SimulatedBody) => Promise<void>) =>
-  test(name, () => runInSimulation(name, body));
-
 sim('X41 after an interrupted restore, a new pipeline begins with empty state', async (world) => {
   expect(await count(world, ['a', 'b'], { dir: 'first' })).toEqual(['a=1', 'b=1']);
   await leaveEntries(world, 'first', 'second');
@@ -70,3 +70,16 @@ sim('X41 after an interrupted restore, another savepoint restores only itself', 
   const options = { dir: 'second', restoreFrom, repeats: 'accept' } as const;
   expect(await count(world, ['c', 'c', 'a'], options)).toEqual(['c=2', 'a=1']);
 });
+
+sim(
+  'X41 a savepoint of another pipeline is refused, and the directory stays empty',
+  async (world) => {
+    await count(world, ['c', 'held'], { dir: 'other' }, 'good');
+    const restoreFrom = 'other/savepoints/good.snap';
+    const options = { dir: 'second', restoreFrom, repeats: 'accept' } as const;
+    await expect(count(world, ['c', 'c'], { ...options, keyGroups: 7 })).rejects.toMatchObject({
+      code: 'incompatible',
+    });
+    expect(await count(world, ['c', 'c'], options)).toEqual(['c=2']);
+  },
+);

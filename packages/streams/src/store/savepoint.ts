@@ -34,6 +34,7 @@ import {
   SnapshotReader,
 } from '../snapshot/snapshot-file.js';
 import { bytesCodec } from '../state/codec.js';
+import { incompatible } from '../state/state-error.js';
 import { type StateSchema, type StoredSchema, valueBytesMaxOf } from '../state/state-schema.js';
 import { noVersions, type VersionKind, type VersionType, versionsOf } from '../state/version.js';
 import { makeDurableDir } from './directory.js';
@@ -195,7 +196,7 @@ export function rawSchema({
 export async function restoreSavepoint(
   bytes: Uint8Array,
   storage: Storage,
-  backend: Meta['backend'],
+  { name, keyGroups, backend }: Pick<Meta, 'name' | 'keyGroups' | 'backend'>,
   marks: readonly (SinkMark | null)[],
 ): Promise<void> {
   if (storage.get(storeKeys.meta) !== undefined) {
@@ -210,6 +211,12 @@ export async function restoreSavepoint(
   for (const _ of new SnapshotReader(bytes).blocks()); // verifies everything before anything is written
   const reader = new SnapshotReader(bytes);
   const header = reader.header as unknown as SavepointHeader;
+  for (const [field, expected, found] of [
+    ['pipeline', name, header.pipeline.name],
+    ['key groups', keyGroups, header.pipeline.keyGroups],
+  ]) {
+    if (expected !== found) throw incompatible('the savepoint', `${field}`, expected, found);
+  }
   const filler = backend === 'memory' ? new SegmentFiller(header) : new EntryFiller(header);
   let batch = new StorageBatch();
   await removeLeftovers(storage, batch);

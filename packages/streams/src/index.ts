@@ -13,7 +13,8 @@ export {
   type DeduplicatorOptions,
 } from './ends/callback-sink.js';
 export { type FileSinkOptions, fileSink } from './ends/file-sink.js';
-export { type JsonlPosition, type JsonlSourceOptions, jsonlSource } from './ends/jsonl-source.js';
+export { type JsonlSourceOptions, jsonlSource } from './ends/jsonl-source.js';
+export type { JsonlPosition } from './ends/line-cursor.js';
 export { type MemorySourceOptions, memorySource } from './ends/memory-source.js';
 export type {
   CommitResult,

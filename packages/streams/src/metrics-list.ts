@@ -120,6 +120,11 @@ export const streamsMetrics = {
     help: 'Items waiting until their version is sealed. Limit: `reorderItemsMax`.',
     labels: ofUid,
   },
+  syncline_streams_released_early_total: {
+    kind: 'counter',
+    help: 'Items that a full `reorder` has released before their version was sealed (`onFull: "release"`).',
+    labels: ofUid,
+  },
   syncline_streams_recovery_seconds: {
     kind: 'histogram',
     help: 'Time from the start of a recovery until the first read.',

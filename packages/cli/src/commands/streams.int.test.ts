@@ -109,6 +109,7 @@ test('a restarted run is not described by what the previous one reported', async
   const dir = join(directory.path, 'clicks');
   const begin = () => start(counting(directory.path, true), { dir, order: 'ready' });
   const first = await begin();
+  await expect.poll(() => first.progress().recordsIn).toBeGreaterThan(0);
   await first.checkpoint();
   await first.stop();
   expect((await run('inspect', dir)).stdout).toMatch(

@@ -212,6 +212,7 @@ export class MemoryCells<V, Ver> implements Cells<V, Ver, number> {
     this.#capture = capture;
     this.#trackedSince = this.#generation;
     this.#changedBytes = 0;
+    this.#sampleIn = 1; // so that a single change counts
     return capture;
   }
 

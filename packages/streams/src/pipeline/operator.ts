@@ -26,8 +26,14 @@ export interface OperatorCounters {
   older: number;
   conflicts: number;
   deadLetters: number;
+  /** Items that a full reorder has released before their version was sealed. */
+  releasedEarly: number;
   /** Items that a reorder currently holds back. */
   held?: number;
+}
+
+export function newCounters(): OperatorCounters {
+  return { late: 0, older: 0, conflicts: 0, deadLetters: 0, releasedEarly: 0 };
 }
 
 /** Receives the items that an operator rejected. */
@@ -239,6 +245,7 @@ export class Journal {
     readonly value: unknown;
     readonly version: unknown;
   }[] = [];
+  readonly #callbacks: (() => void)[] = [];
 
   /** Must be called before a key changes. */
   note(cells: AnyCells, key: Key): void {
@@ -249,8 +256,14 @@ export class Journal {
     this.#notes.push({ cells, key, isPresent, value, version });
   }
 
+  /** `undo` calls back after the changes are undone, the newest callback first. */
+  onUndo(callback: () => void): void {
+    this.#callbacks.push(callback);
+  }
+
   clear(): void {
     this.#notes.length = 0;
+    this.#callbacks.length = 0;
   }
 
   undo(): void {
@@ -261,6 +274,7 @@ export class Journal {
       } else if (cell === undefined) cells.insert(key, value, version);
       else cells.change(cell, value, version);
     }
+    for (const callback of this.#callbacks.reverse()) callback();
     this.clear();
   }
 }

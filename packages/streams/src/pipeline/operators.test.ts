@@ -360,6 +360,35 @@ describe('bad records', () => {
     ]);
   });
 
+  test('a dead letter contains at most 64 KiB of its record, and only whole characters', async () => {
+    const dead = collect('dead');
+    await runToEnd((p) => {
+      p.source(source('é'.repeat(50_000)))
+        .map(
+          () => {
+            throw new Error('no');
+          },
+          { onError: dead },
+        )
+        .to(collect());
+    });
+    const [{ raw }] = dead.values as [{ raw: string }];
+    expect(raw).toBe('é'.repeat(32_768));
+  });
+
+  test('T23 an item whose key is invalid goes to the dead letters of keyBy', async () => {
+    const [out, dead] = [collect(), collect('dead')];
+    const keys = [1, Number.NaN, 'k', 1.5, '\ud800', 'k'.repeat(1_025), null] as never[];
+    await runToEnd((p) => {
+      p.source(source(...keys))
+        .keyBy((key) => key, { onError: dead })
+        .process({ uid: 'stateless', onItem: (key, ctx) => ctx.emit(key) })
+        .to(out);
+    });
+    expect(out.values).toEqual([1, 'k']);
+    expect(dead.values).toMatchObject([1, 3, 4, 5, 6].map((position) => ({ position })));
+  });
+
   test.each(['memory', 'embedded'] as const)(
     'T23 a window refuses an item whose result cannot be stored (%s)',
     async (state) => {

@@ -140,6 +140,7 @@ export class ProcessOperator extends Operator {
   }
 
   override tick(nowMs: number): void {
+    this.#timers?.compact();
     this.#fire('clock', nowMs);
   }
 
@@ -278,6 +279,7 @@ class Context {
       });
     }
     this.#journal?.note(timers.cells, this.key);
+    this.#journal?.onUndo(timers.countKeeper());
     return timers;
   }
 }

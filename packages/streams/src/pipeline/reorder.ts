@@ -58,7 +58,7 @@ export class ReorderOperator extends Operator {
   #sealed: { readonly version: unknown } | 'nothing' | 'everything' = 'nothing';
   #bytes = 0;
   #inputMs = Number.NEGATIVE_INFINITY;
-  readonly #counts = { in: 0, passed: 0, same: 0, older: 0, late: 0, dead: 0, released: 0 };
+  readonly #counts = { in: 0, passed: 0, same: 0, older: 0, late: 0, dead: 0 };
   readonly #out = new BatchBuilder();
 
   constructor(env: OperatorEnv, rules: ReorderRules) {
@@ -210,7 +210,7 @@ export class ReorderOperator extends Operator {
       this.#release((held) => {
         if (!isFull()) return false;
         this.#sealed = { version: held.version };
-        this.#counts.released += 1;
+        this.#env.counters.releasedEarly += 1;
         return true;
       });
     }

@@ -1,5 +1,5 @@
 // Stateless operators: map, filter, flatMap, merge and keyBy, and the entry point of a source.
-import type { Key } from '../state/key.js';
+import { checkKey, type Key } from '../state/key.js';
 import { type Batch, BatchBuilder, childIndex, indexAt, select } from './batch.js';
 import { checkOutputs, eachItem, Operator, type OperatorEnv, type Watermark } from './operator.js';
 
@@ -40,7 +40,11 @@ export function mapItems(env: OperatorEnv, map: (item: unknown) => unknown): Ope
 
 export function keyItems(env: OperatorEnv, keyOf: (item: unknown) => Key): Operator {
   return new StatelessOperator(env.name, (batch) => {
-    const { made, kept } = applyToEach(batch, env, keyOf);
+    const { made, kept } = applyToEach(batch, env, (item) => {
+      const key = keyOf(item);
+      checkKey(key);
+      return key;
+    });
     return kept({ ...batch, keys: made });
   });
 }

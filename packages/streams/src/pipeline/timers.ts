@@ -2,7 +2,8 @@
 //
 // The state holds the event timers and clock timers of each key. The heap is derived from it and may be stale: a timer
 // in the heap only counts if it is still in the state. So timers that are deleted, or undone with their item, need not
-// be searched for in the heap.
+// be searched for in the heap. Once stale entries outnumber the others, the heap is derived again: a timeout that each
+// item moves would otherwise leave an entry per item until it is due.
 //
 // X32  A timer fires once, in the epoch in which it is removed, in the order (time, key group, key bytes).
 import { SynclineError } from '@syncline/kernel';
@@ -32,6 +33,9 @@ export interface DueTimer {
   readonly key: Key;
 }
 
+/** So many stale entries are never worth the work of removing them. */
+const STALE_MIN = 1_000;
+
 const writer = new ByteWriter();
 
 export const timersCodec: Codec<KeyTimers> = {
@@ -56,10 +60,14 @@ export function compareDue(left: DueTimer, right: DueTimer): number {
   return left.atMs - right.atMs || left.group - right.group || compareKeys(left.key, right.key);
 }
 
+function emptyHeaps() {
+  return { event: new Heap(compareDue), clock: new Heap(compareDue) };
+}
+
 export class Timers {
   readonly #cells: AnyCells;
   readonly #keyGroups: number;
-  readonly #heaps = { event: new Heap(compareDue), clock: new Heap(compareDue) };
+  #heaps = emptyHeaps();
   #count = 0;
 
   constructor(cells: AnyCells, keyGroups: number) {
@@ -69,6 +77,11 @@ export class Timers {
 
   get cells(): AnyCells {
     return this.#cells;
+  }
+
+  /** Entries in memory, including stale ones. */
+  get indexed(): number {
+    return this.#heaps.event.length + this.#heaps.clock.length;
   }
 
   /** Adds the restored timers of a key to the heap. */
@@ -119,6 +132,24 @@ export class Timers {
       return top;
     }
     return undefined;
+  }
+
+  /** Returns a function that resets the number of timers to the current one. */
+  countKeeper(): () => void {
+    const count = this.#count;
+    return () => {
+      this.#count = count;
+    };
+  }
+
+  /** Removes the stale entries if there are many. Not to be called while changes may still be undone. */
+  compact(): void {
+    if (this.indexed <= 2 * this.#count + STALE_MIN) return;
+    const keys = new Set<Key>();
+    for (const { items } of Object.values(this.#heaps)) for (const { key } of items) keys.add(key);
+    this.#heaps = emptyHeaps();
+    this.#count = 0;
+    for (const key of keys) this.index(key, this.#of(key));
   }
 
   nextMs(kind: TimerKind): number {

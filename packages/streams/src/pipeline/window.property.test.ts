@@ -7,7 +7,7 @@ import { jsonCodec } from '../state/json-codec.js';
 import { aggregate } from '../state/state-backend.js';
 import { createStateSchema } from '../state/state-schema.js';
 import type { Batch } from './batch.js';
-import { Operator } from './operator.js';
+import { newCounters, Operator } from './operator.js';
 import { PanesCodec, tumbling, type WindowOf, WindowOperator } from './window.js';
 
 const SIZE_MS = 10;
@@ -44,7 +44,7 @@ function open(base?: readonly Segment[]) {
     {
       name: 'windows',
       keyGroups: KEY_GROUPS,
-      counters: { late: 0, older: 0, conflicts: 0, deadLetters: 0 },
+      counters: newCounters(),
       deadLetters: undefined,
       late: undefined,
       partitions: () => [],

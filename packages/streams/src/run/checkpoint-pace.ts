@@ -37,6 +37,7 @@ export class CheckpointPace {
   /** Records read up to the last barrier. */
   #records = 0;
   #requests: CheckpointRequest[] = [];
+  #last: CheckpointInfo | undefined;
 
   constructor(clock: Clock, settings: PaceSettings) {
     this.#clock = clock;
@@ -46,7 +47,7 @@ export class CheckpointPace {
   /** Infinity while there is nothing to store: the run is woken up when there is. */
   dueInMs(session: Session): number {
     const nowMs = this.#clock.monotonicMs();
-    if (this.isFull(session)) return this.#earliestMs - nowMs;
+    if (this.#isUrgent(session)) return this.#earliestMs - nowMs;
     return this.hasUnsavedWork(session) ? this.#nextMs - nowMs : Number.POSITIVE_INFINITY;
   }
 
@@ -57,10 +58,17 @@ export class CheckpointPace {
 
   /** Must only be called while no checkpoint is in flight. */
   isDue(session: Session): boolean {
-    if (this.#requests.length > 0) return true;
+    const isIdle =
+      this.#requests.length > 0 && session.engine.isUpToDate && !this.hasUnsavedWork(session);
+    if (isIdle) this.#answer(this.#last);
     const nowMs = this.#clock.monotonicMs();
-    if (this.isFull(session)) return nowMs >= this.#earliestMs;
+    if (this.#isUrgent(session)) return nowMs >= this.#earliestMs;
     return nowMs >= this.#nextMs && this.hasUnsavedWork(session);
+  }
+
+  /** Whether a checkpoint should start as soon as the pause after the previous one is over. */
+  #isUrgent(session: Session): boolean {
+    return this.#requests.length > 0 || this.isFull(session);
   }
 
   /** Whether so much has changed since the last barrier that reading must wait for the next checkpoint. */
@@ -85,8 +93,9 @@ export class CheckpointPace {
   }
 
   /** Corrects the position of the barrier, which is not always known when the checkpoint starts. */
-  stored({ records }: CheckpointInfo): void {
-    this.#records = records;
+  stored(info: CheckpointInfo): void {
+    this.#records = info.records;
+    this.#last = info;
   }
 
   ended(): void {
@@ -102,10 +111,13 @@ export class CheckpointPace {
 
   /** Settles pending requests when the run ends. `thrown` is the error it failed with, if any. */
   refuse(thrown: unknown): void {
-    for (const { resolve, reject } of this.#requests) {
-      if (thrown === undefined) resolve(undefined);
-      else reject(thrown);
-    }
+    if (thrown === undefined) this.#answer(undefined);
+    for (const { reject } of this.#requests) reject(thrown);
+    this.#requests = [];
+  }
+
+  #answer(info: CheckpointInfo | undefined): void {
+    for (const { resolve } of this.#requests) resolve(info);
     this.#requests = [];
   }
 }

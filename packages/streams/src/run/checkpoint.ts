@@ -24,14 +24,15 @@ import {
   type Head,
   type HistoryLine,
   handlesOf,
+  readFrame,
   type SinkMarkInHead,
   STORE_FORMAT,
   seal,
   storeKeys,
 } from '../store/layout.js';
 import { OutboxStore } from '../store/outbox.js';
-import { allOrThrow, type Cut } from './engine.js';
-import { checkFenceOf, type Session } from './recovery.js';
+import { acknowledge, allOrThrow, type Cut } from './engine.js';
+import type { Session } from './recovery.js';
 import { RETRY } from './source-reader.js';
 
 export interface CheckpointDeps {
@@ -83,11 +84,15 @@ export class Checkpoint {
     this.#givenUp.catch(() => undefined);
   }
 
-  /** Called when the checkpoint takes too long. It has no effect once the batch is being written. */
-  giveUp(): void {
-    if (this.isIssued) return;
+  /** Called when the run is aborted. It has no effect once the batch is being written. */
+  giveUp(error: SynclineError): void {
+    if (!this.isIssued) this.#giveUp(error);
+  }
+
+  /** Called when the checkpoint takes too long. */
+  timeOut(): void {
     const tookMs = this.#deps.clock.monotonicMs() - this.#startedMs;
-    this.#giveUp(
+    this.giveUp(
       new SynclineError(
         'timeout',
         `checkpoint ${this.epoch} was not ready to commit after ${Math.round(tookMs)} ms: ` +
@@ -120,14 +125,11 @@ export class Checkpoint {
       isFinished: this.isFinal,
       recordsIn,
       recordsOut: (session.head?.recordsOut ?? 0) + cut.outputs,
-      sinks: this.#sinkMarks(handles),
+      sinks: this.#sinkMarks(handles, batch),
       operators,
       watermarks,
       tables,
     };
-    for (const sink of session.sinks.values()) {
-      if (sink instanceof OutboxStore) sink.collect(batch, epoch);
-    }
     batch.put(storeKeys.head, seal(head));
     this.#addHistory(batch, head);
     checkFenceOf(storage, session);
@@ -143,16 +145,28 @@ export class Checkpoint {
     return { epoch, records: recordsIn, tookMs, pauseMs, commitMs, bytes };
   }
 
-  #sinkMarks(handles: Readonly<Record<string, readonly Json[]>>): Head['sinks'] {
+  /** Adds the removal of old output to the batch. */
+  #sinkMarks(
+    handles: Readonly<Record<string, readonly Json[]>>,
+    batch: StorageBatch,
+  ): Head['sinks'] {
     const { head, sinks } = this.#session;
     const marks: Record<string, SinkMarkInHead> = {};
-    for (const { uid } of sinks.values()) {
+    for (const sink of sinks.values()) {
+      const { uid } = sink;
       const [handle = null, ...more] = handles[uid] ?? [];
       for (const each of [handle, ...more]) checkHandle(uid, each);
       const before = head?.sinks[uid];
       const isCommitted = before !== undefined && handlesOf(before).length > 0;
       const committedEpoch = isCommitted ? (head?.epoch ?? 0) : (before?.committedEpoch ?? 0);
-      marks[uid] = { handle, ...(more.length > 0 && { more }), committedEpoch };
+      const collected = sink instanceof OutboxStore ? sink.collect(batch, this.epoch) : 0;
+      const droppedEpoch = Math.max(before?.droppedEpoch ?? 0, collected);
+      marks[uid] = {
+        handle,
+        ...(more.length > 0 && { more }),
+        committedEpoch,
+        ...(droppedEpoch > 0 && { droppedEpoch }),
+      };
     }
     return marks;
   }
@@ -183,7 +197,7 @@ export class Checkpoint {
       for (const [partition, { position }] of Object.entries(head?.partitions[source.uid] ?? {})) {
         if (position !== null) positions.set(partition, position);
       }
-      if (positions.size > 0) await source.ack?.(positions).catch(ignoreRetryable);
+      await acknowledge(source, positions);
     }
   }
 
@@ -202,15 +216,34 @@ export class Checkpoint {
     }
   }
 
-  /** Discards the output of an epoch that will be retried. */
-  async abandon(): Promise<void> {
-    await this.#cutting.then((cut) => cut.abandon()).catch(() => undefined);
+  /**
+   * Discards the output of an epoch that will be retried. Does not wait for a sink that has already timed out; recovery
+   * removes what it leaves behind.
+   */
+  async abandon(reason: unknown): Promise<void> {
+    const abandoning = this.#cutting.then((cut) => cut.abandon()).catch(() => undefined);
+    if (!(reason instanceof SynclineError) || reason.code !== 'timeout') await abandoning;
   }
 }
 
-/** A failed acknowledgement is repeated with the next epoch. */
-function ignoreRetryable(thrown: unknown): void {
-  if (!(thrown instanceof SynclineError)) throw thrown;
+/** Checks, at the commit point, that this process still owns the store and that nothing else was committed. */
+function checkFenceOf(storage: Storage, { fence, head }: Session): void {
+  const found = readFrame(storage);
+  const { generation } = found;
+  if (generation?.generation !== fence.generation || generation.token !== fence.token) {
+    throw new SynclineError(
+      'fenced',
+      `generation ${generation?.generation} has taken over the checkpoint store of generation ${fence.generation}`,
+      { details: { generation: fence.generation, found: generation?.generation } },
+    );
+  }
+  if ((found.head?.epoch ?? 0) !== (head?.epoch ?? 0)) {
+    throw new SynclineError(
+      'corrupt',
+      `the checkpoint store is at epoch ${found.head?.epoch ?? 0}, but this run committed ${head?.epoch ?? 0} last`,
+      { details: { found: found.head?.epoch ?? 0, expected: head?.epoch ?? 0 } },
+    );
+  }
 }
 
 function checkHandle(uid: string, handle: Json): void {

@@ -46,6 +46,8 @@ export interface Engine {
   readonly recordsIn: number;
   /** Whether there is output that is not part of a checkpoint yet. */
   readonly hasOutput: boolean;
+  /** Whether these two are exact. Workers report them with a delay. */
+  readonly isUpToDate: boolean;
   /** Whether reading must wait for a checkpoint. */
   readonly isFull: boolean;
   /** Whether every partition has been read to its end. */
@@ -122,6 +124,17 @@ export async function newPartitions(
     return names.filter((name) => !isKnown(name)).map((partition) => ({ source, partition }));
   });
   return (await Promise.all(found)).flat();
+}
+
+/** Tells a source what will not be read again. This is only a hint: what fails is repeated with the next epoch. */
+export async function acknowledge(
+  source: Source<unknown>,
+  positions: ReadonlyMap<string, Json>,
+): Promise<void> {
+  if (positions.size === 0) return;
+  await source.ack?.(positions).catch((thrown: unknown) => {
+    if (!(thrown instanceof SynclineError)) throw thrown;
+  });
 }
 
 /** Waits for all, then throws the first error, so that nothing keeps running in the background. */

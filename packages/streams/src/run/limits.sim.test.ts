@@ -308,6 +308,29 @@ describe('X57 limits of a pipeline, at the limit and one above', () => {
     expect(JSON.parse(letter)).toMatchObject({ position: LOW, reason: /more than 100 timers/ });
   });
 
+  sim('timersMax does not count the timers of rejected items', async (world) => {
+    let fired = 0;
+    const pipeline = definePipeline('p', (p) => {
+      const items = numbers(3 * LOW);
+      p.source(memorySource({ uid: 'in', partitions: { a: items } }), { eventTime: () => 0 })
+        .keyBy((n) => n)
+        .process({
+          uid: 'timers',
+          onError: fileSink({ uid: 'bad', dir: 'bad' }),
+          onItem(n: number, ctx) {
+            ctx.setTimer(n + 1);
+            if (n % 3 !== 0) throw new Error('not a multiple of three');
+          },
+          onTimer: () => {
+            fired += 1;
+          },
+        })
+        .to(fileSink({ uid: 'out', dir: 'out' }));
+    });
+    await lowered('timersMax', LOW, () => finished(startIn(world, pipeline, {})));
+    expect(fired).toBe(LOW);
+  });
+
   sim('finalTimersMax', async (world) => {
     const rescheduling = (times: number, dir: string) =>
       definePipeline('p', (p) => {

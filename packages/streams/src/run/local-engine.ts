@@ -82,6 +82,10 @@ export class LocalEngine implements Engine {
     return this.#writers.some((writer) => writer.hasOutput);
   }
 
+  get isUpToDate(): boolean {
+    return true;
+  }
+
   get isFull(): boolean {
     return false;
   }

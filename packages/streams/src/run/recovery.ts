@@ -27,6 +27,7 @@ import {
   type Meta,
   type PartitionMark,
   readFrame,
+  removeLeftovers,
   STORE_FORMAT,
   seal,
   storeKeys,
@@ -41,7 +42,7 @@ import {
   readTable,
 } from '../store/pipeline-states.js';
 import { RemoteCells, type SpawnWorkers, WorkersEngine } from '../workers/workers-engine.js';
-import type { Engine, EngineStart, PartitionStart } from './engine.js';
+import { acknowledge, type Engine, type EngineStart, type PartitionStart } from './engine.js';
 import { LocalEngine } from './local-engine.js';
 import { type Around, observeSink } from './observed.js';
 import type { ReaderDeps } from './source-reader.js';
@@ -130,7 +131,7 @@ export async function recover(
   const { fence } = raised;
   const sinks = new Map<string, Sink<unknown>>();
   for (const sink of graph.sinks.values()) {
-    const opened = openSink(sink, deps);
+    const opened = openSink(sink, deps, signal);
     await recoverSink(opened, fence, raised.head);
     sinks.set(sink.uid, opened);
   }
@@ -258,7 +259,10 @@ async function raiseFence(
   const generation = (before?.generation ?? 0) + 1;
   const token = Buffer.from(random.bytes(TOKEN_BYTES)).toString('hex');
   const batch = new StorageBatch();
-  if (before === undefined) batch.put(storeKeys.meta, seal(meta));
+  if (before === undefined) {
+    await removeLeftovers(storage, batch);
+    batch.put(storeKeys.meta, seal(meta));
+  }
   batch.put(storeKeys.generation, seal({ generation, token } satisfies Generation));
   let moved = head;
   if (head !== undefined && moves.length > 0) {
@@ -275,10 +279,15 @@ async function raiseFence(
   return { fence: { pipeline: meta.pipeline, generation, token, attempt: 0 }, head: moved };
 }
 
-function openSink(sink: AnySink, { storage, clock, options, around }: RecoveryDeps): Sink<unknown> {
+function openSink(
+  sink: AnySink,
+  { storage, clock, options, around }: RecoveryDeps,
+  signal: AbortSignal,
+): Sink<unknown> {
   const observed = around === undefined ? sink : observeSink(sink, around);
   if (!('kind' in observed)) return observed;
-  return new OutboxStore(observed, storage, clock, options.keepDeliveredMs);
+  const { keepDeliveredMs: keepMs } = options;
+  return new OutboxStore(observed, { storage, clock, keepMs, signal });
 }
 
 async function recoverSink(
@@ -305,7 +314,8 @@ async function recoverSink(
   if (isOutbox && noted !== undefined && held !== null && held.epoch < noted.committedEpoch) {
     const retained = await sink.retained(held.epoch, noted.committedEpoch);
     const last = retained.at(-1) as { readonly epoch: number } | undefined;
-    if (last?.epoch !== noted.committedEpoch) {
+    const isGone = held.epoch < (noted.droppedEpoch ?? 0);
+    if (isGone || last?.epoch !== noted.committedEpoch) {
       throw outOfStep(
         sink.uid,
         storeEpoch,
@@ -345,7 +355,7 @@ async function checkPartitions(
       if (isOpen) positions.set(partition, mark.position);
       starts.push({ source: source.uid, partition, mark });
     }
-    if (positions.size > 0) await source.ack?.(positions);
+    await acknowledge(source, positions);
   }
   return starts;
 }
@@ -368,25 +378,5 @@ async function checkedMark(
     if (!isLost || !options.acceptLoss.includes(partition)) throw thrown;
     logger.warn('position lost and accepted', { source: source.uid, partition });
     return { ...mark, position: null, count: 0, incarnation: mark.incarnation + 1 };
-  }
-}
-
-/** Checks, at the commit point, that this process still owns the store and that nothing else was committed. */
-export function checkFenceOf(storage: Storage, { fence, head }: Session): void {
-  const found = readFrame(storage);
-  const { generation } = found;
-  if (generation?.generation !== fence.generation || generation.token !== fence.token) {
-    throw new SynclineError(
-      'fenced',
-      `generation ${generation?.generation} has taken over the checkpoint store of generation ${fence.generation}`,
-      { details: { generation: fence.generation, found: generation?.generation } },
-    );
-  }
-  if ((found.head?.epoch ?? 0) !== (head?.epoch ?? 0)) {
-    throw new SynclineError(
-      'corrupt',
-      `the checkpoint store is at epoch ${found.head?.epoch ?? 0}, but this run committed ${head?.epoch ?? 0} last`,
-      { details: { found: found.head?.epoch ?? 0, expected: head?.epoch ?? 0 } },
-    );
   }
 }

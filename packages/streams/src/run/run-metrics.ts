@@ -11,6 +11,7 @@ const COUNTERS = {
   older: 'syncline_streams_older_ignored_total',
   conflicts: 'syncline_streams_version_conflicts_total',
   deadLetters: 'syncline_streams_dead_letters_total',
+  releasedEarly: 'syncline_streams_released_early_total',
 } as const;
 
 export class RunMetrics {
@@ -44,7 +45,9 @@ export class RunMetrics {
   }
 
   /** The epoch is durable, but its sinks have not committed it yet. */
-  durable(): void {
+  durable(epoch: number): void {
+    this.#lastMs = this.#clock.monotonicMs();
+    this.#metrics.set('syncline_streams_epoch', epoch, this.#labels);
     this.#metrics.set('syncline_streams_sink_uncommitted_epochs', 1, this.#labels);
   }
 
@@ -52,8 +55,6 @@ export class RunMetrics {
   committed(session: Session, info: CheckpointInfo, publishMs: number): void {
     const metrics = this.#metrics;
     const labels = this.#labels;
-    this.#lastMs = this.#clock.monotonicMs();
-    metrics.set('syncline_streams_epoch', info.epoch, labels);
     metrics.set('syncline_streams_sink_uncommitted_epochs', 0, labels);
     metrics.set('syncline_streams_checkpoint_bytes', info.bytes, labels);
     metrics.observe('syncline_streams_checkpoint_seconds', info.tookMs / 1_000, labels);

@@ -3,41 +3,22 @@
 // One loop owns everything. Sources read ahead and checkpoints are written concurrently; both only wake it. When an
 // attempt at an epoch fails with a retryable error, the loop discards all state and recovers from the last durable
 // epoch within the process. This is the same recovery as after a crash.
-import { assert, backoffMs, type Logger, SynclineError, type Timer } from '@syncline/kernel';
+import { abortedError, assert, backoffMs, SynclineError, type Timer } from '@syncline/kernel';
 import { nextTurn } from '../state/cells.js';
 import { checkSize } from '../store/pipeline-states.js';
 import { Checkpoint, type CheckpointInfo } from './checkpoint.js';
 import { CheckpointListeners } from './checkpoint-listeners.js';
-import { CheckpointPace, type PaceSettings } from './checkpoint-pace.js';
-import { type PipelineProgress, type ProgressGate, progressOf, reasonOf } from './progress.js';
-import { type RecoveryDeps, recover, type Session } from './recovery.js';
-import type { RunMetrics } from './run-metrics.js';
+import { CheckpointPace } from './checkpoint-pace.js';
+import { type PipelineProgress, progressOf, reasonOf } from './progress.js';
+import { recover, type Session } from './recovery.js';
+import type { RunDeps } from './run-deps.js';
 import { isOver, nextState, type RunEvent, type RunState } from './run-state.js';
 import { RunWarnings } from './run-warnings.js';
-import { isWorthRetrying, RETRY, type ReaderDeps } from './source-reader.js';
+import { isHarmlessToAbort, isWorthRetrying, RETRY, type ReaderDeps } from './source-reader.js';
 import { Wake } from './wake.js';
 
-export interface RunSettings extends PaceSettings {
-  readonly stopGraceMs: number;
-  readonly memoryStateBytesMax: number;
-  readonly checkpointTimeoutMs: number;
-}
-
-export interface RunDeps extends RecoveryDeps {
-  readonly settings: RunSettings;
-  readonly progress: ProgressGate;
-  /** Writes the status file; never fails. */
-  readonly report: (run: PipelineRun) => void;
-  readonly close: () => Promise<void>;
-  /** Adds advice for the user to an error. */
-  readonly explain: (thrown: unknown) => Promise<unknown>;
-  /** Writes a savepoint of the last epoch; automatic ones have no name. */
-  readonly save: (name: string | undefined, epoch: number) => Promise<string>;
-  readonly logger: Logger;
-  readonly metrics: RunMetrics;
-}
-
 const PARTITIONS_EVERY_MS = 30_000;
+const INTERRUPT_EVERY_MS = 1_000; // when busy, to report progress and look for partitions
 
 export class PipelineRun implements AsyncDisposable {
   readonly #deps: RunDeps;
@@ -46,6 +27,10 @@ export class PipelineRun implements AsyncDisposable {
   readonly #warnings: RunWarnings;
   readonly #wake = new Wake();
   readonly #abort = new AbortController();
+  /** Aborted when the run should end, in any way: retries do not continue. */
+  readonly #ending = new AbortController();
+  /** Aborted when the run has ended. */
+  readonly #ended = new AbortController();
   readonly #listeners = new CheckpointListeners();
   #state: RunState = 'starting';
   #session: Session | undefined;
@@ -53,10 +38,12 @@ export class PipelineRun implements AsyncDisposable {
   #failure: unknown;
   #lastCheckpoint: CheckpointInfo | undefined;
   #retries = 0;
+  #isRecovering = false;
   #timer: Timer | undefined;
   #finished: Promise<void> = Promise.resolve();
   #error: string | undefined; // why the run is stalled, or has failed
   #partitionsAtMs = 0;
+  #interruptAtMs = 0;
 
   constructor(deps: RunDeps) {
     this.#deps = deps;
@@ -82,13 +69,14 @@ export class PipelineRun implements AsyncDisposable {
 
   /** Verifies, fences and loads, then starts processing. Throws if recovery fails. */
   async begin(signal: AbortSignal | undefined): Promise<void> {
-    signal?.addEventListener('abort', () => this.#abortNow(), { once: true });
+    signal?.addEventListener('abort', this.#abortNow, { once: true, signal: this.#ended.signal });
     if (signal?.aborted === true) this.#abortNow();
     this.#enter('opened');
     try {
       await this.#recover();
     } catch (thrown) {
       this.#enter('failed', thrown);
+      this.#ended.abort();
       await this.#session?.engine.close();
       throw thrown;
     }
@@ -99,12 +87,8 @@ export class PipelineRun implements AsyncDisposable {
   async #recover(): Promise<void> {
     const { clock } = this.#deps;
     const startedMs = clock.monotonicMs();
-    const session = await recover(
-      this.#deps,
-      this.#session?.fence,
-      this.#readerDeps,
-      this.#abort.signal,
-    );
+    const held = this.#session?.fence;
+    const session = await recover(this.#deps, held, this.#readerDeps, this.#abort.signal);
     this.#session = session;
     this.#deps.metrics.recovered(session, clock.monotonicMs() - startedMs);
     this.#pace.recovered(session);
@@ -115,8 +99,9 @@ export class PipelineRun implements AsyncDisposable {
   }
 
   async #main(): Promise<void> {
+    const { logger, explain } = this.#deps;
     let isFinished = this.#session?.head?.isFinished === true;
-    if (isFinished) this.#deps.logger.info('pipeline had already finished', {});
+    if (isFinished) logger.info('pipeline had already finished', {});
     else this.#enter('recovered');
     try {
       while (!isFinished) {
@@ -124,12 +109,14 @@ export class PipelineRun implements AsyncDisposable {
           isFinished = await this.#work();
           break;
         } catch (thrown) {
-          await this.#abandon(thrown);
+          if (!(await this.#abandon(thrown))) break;
         }
       }
     } catch (thrown) {
-      const explained = await this.#deps.explain(thrown);
-      await this.#end('failed', explained);
+      const explained = await explain(thrown);
+      await this.#end('failed', explained).catch((other: unknown) => {
+        logger.warn('run not closed cleanly', { reason: reasonOf(other) });
+      });
       throw explained;
     }
     await this.#end(isFinished ? 'ended' : 'closed', undefined);
@@ -141,7 +128,7 @@ export class PipelineRun implements AsyncDisposable {
       const session = this.#current();
       const { engine } = session;
       await engine.work(() => this.#isInterrupted(session));
-      if (this.#failure !== undefined) throw this.#takeFailure();
+      this.#throwFailure();
       if (this.#abort.signal.aborted) return await this.#stopNow();
       if (this.#state === 'stopping') return await this.#stopInOrder();
       await engine.flush();
@@ -149,7 +136,12 @@ export class PipelineRun implements AsyncDisposable {
         await this.#lastCheckpointOf(true);
         return true;
       }
-      await this.#discoverPartitions();
+      const nowMs = this.#deps.clock.monotonicMs();
+      this.#interruptAtMs = nowMs + INTERRUPT_EVERY_MS;
+      if (nowMs - this.#partitionsAtMs >= PARTITIONS_EVERY_MS) {
+        this.#partitionsAtMs = nowMs;
+        await engine.discoverPartitions(this.#abort.signal);
+      }
       this.#deps.progress.offer(this.progress(), false);
       this.#deps.metrics.watch(session);
       this.#setTimer();
@@ -164,7 +156,10 @@ export class PipelineRun implements AsyncDisposable {
     if (this.#inFlight === undefined && this.#pace.isDue(session)) {
       void this.#startCheckpoint(false);
     }
-    return this.#pace.isFull(session);
+    if (this.#pace.isFull(session)) return true;
+    if (this.#deps.clock.monotonicMs() < this.#interruptAtMs) return false;
+    this.#wake.call(); // the work continues right after the report
+    return true;
   }
 
   /** Wakes the loop for the next checkpoint, clock timer or idle partition. */
@@ -178,13 +173,6 @@ export class PipelineRun implements AsyncDisposable {
     this.#timer = this.#deps.clock.setTimer(waitMs, this.#wake.call);
   }
 
-  async #discoverPartitions(): Promise<void> {
-    const { clock } = this.#deps;
-    if (clock.monotonicMs() - this.#partitionsAtMs < PARTITIONS_EVERY_MS) return;
-    this.#partitionsAtMs = clock.monotonicMs();
-    await this.#current().engine.discoverPartitions(this.#abort.signal);
-  }
-
   #startCheckpoint(isFinal: boolean): Promise<void> {
     const { graph, storage, clock, random, options, settings } = this.#deps;
     const session = this.#current();
@@ -195,12 +183,12 @@ export class PipelineRun implements AsyncDisposable {
       session,
       isFinal,
     );
-    const giveUp = () => checkpoint.giveUp();
-    const timeout = clock.setTimer(settings.checkpointTimeoutMs, giveUp, { unref: true });
+    const timeOut = () => checkpoint.timeOut();
+    const timeout = clock.setTimer(settings.checkpointTimeoutMs, timeOut, { unref: true });
     const run = async () => {
       const info = await checkpoint.store().finally(() => timeout.cancel());
       this.#pace.stored(info);
-      this.#deps.metrics.durable();
+      this.#deps.metrics.durable(info.epoch);
       session.engine.committed(info.epoch);
       const durableMs = clock.monotonicMs();
       await checkpoint.publish(this.#abort.signal);
@@ -211,7 +199,7 @@ export class PipelineRun implements AsyncDisposable {
       this.#retries = 0;
       for (const { resolve } of requests) resolve(info);
       this.#listeners.publish(info);
-      this.#deps.report(this);
+      this.#deps.report(this.progress());
       await session.states.scrub(info.epoch);
     };
     const done = run()
@@ -234,46 +222,54 @@ export class PipelineRun implements AsyncDisposable {
     this.#enter(error === undefined ? 'resumed' : 'stalled');
   }
 
-  #takeFailure(): unknown {
-    const failure = this.#failure;
+  #throwFailure(): void {
+    if (this.#failure === undefined) return;
+    const failure: unknown = this.#failure;
     this.#failure = undefined;
-    return failure;
+    throw failure;
   }
 
-  /** Returns to the last durable epoch if the error is retryable; otherwise throws it. */
-  async #abandon(thrown: unknown): Promise<void> {
+  /**
+   * Returns to the last durable epoch if the error is retryable; otherwise, or if the run is being stopped, throws it.
+   * Resolves to false if the run was aborted instead.
+   */
+  async #abandon(thrown: unknown): Promise<boolean> {
     const { clock, random, logger } = this.#deps;
     const inFlight = this.#inFlight;
     await inFlight?.done;
+    this.#isRecovering = true;
     this.#failure = undefined;
     this.#inFlight = undefined;
     const session = this.#current();
     await session.engine.close();
     // Once its batch is being written, the epoch may be durable regardless of the error, and its output is owed.
-    if (inFlight?.checkpoint.isIssued === false) {
-      const abandoning = inFlight.checkpoint.abandon();
-      // Does not wait for a sink that has already timed out; recovery removes what it leaves behind.
-      if (!(thrown instanceof SynclineError) || thrown.code !== 'timeout') await abandoning;
-    }
-    const isEnding = this.#abort.signal.aborted || this.#state === 'stopping';
-    if (!isWorthRetrying(thrown, this.#retries) || isEnding) throw thrown;
+    if (inFlight?.checkpoint.isIssued === false) await inFlight.checkpoint.abandon(thrown);
+    if (this.#abort.signal.aborted && isHarmlessToAbort(thrown)) return false;
+    if (!isWorthRetrying(thrown, this.#retries) || this.#state === 'stopping') throw thrown;
     logger.warn('epoch abandoned', { code: thrown.code, reason: thrown.message });
     this.#deps.metrics.abandoned(thrown.code);
     this.#enter('abandoned', thrown);
     this.#enter('stalled');
+    let failure: unknown = thrown;
     for (;;) {
-      await clock.sleep(backoffMs(this.#retries, RETRY, random), this.#abort.signal);
+      const waitMs = backoffMs(this.#retries, RETRY, random);
+      await clock.sleep(waitMs, this.#ending.signal).catch(() => undefined);
+      if (this.#abort.signal.aborted && isHarmlessToAbort(failure)) return false;
+      if (this.#ending.signal.aborted) throw failure;
       this.#retries += 1;
       try {
         await this.#recover();
         break;
       } catch (again) {
         await this.#session?.engine.close();
-        if (!isWorthRetrying(again, this.#retries)) throw again;
+        if (!isWorthRetrying(again, this.#retries) && !this.#abort.signal.aborted) throw again;
+        failure = again;
       }
     }
+    this.#isRecovering = false;
     this.#error = undefined;
     this.#enter('recovered');
+    return true;
   }
 
   /** `run.stop()`: everything that was read is committed before the run ends. */
@@ -281,14 +277,14 @@ export class PipelineRun implements AsyncDisposable {
     const session = this.#current();
     await session.engine.stopReading();
     await this.#inFlight?.done;
-    if (this.#failure !== undefined) throw this.#takeFailure();
+    this.#throwFailure();
     if (this.#pace.hasUnsavedWork(session)) await this.#lastCheckpointOf(false);
     return false;
   }
 
   async #lastCheckpointOf(isFinal: boolean): Promise<void> {
     await this.#startCheckpoint(isFinal);
-    if (this.#failure !== undefined) throw this.#takeFailure();
+    this.#throwFailure();
   }
 
   /**
@@ -297,15 +293,13 @@ export class PipelineRun implements AsyncDisposable {
    */
   async #stopNow(): Promise<boolean> {
     await this.#inFlight?.done;
-    const failure = this.#failure;
-    const isKnown = failure instanceof SynclineError;
-    const isHarmless = isKnown && (failure.retryable || failure.code === 'aborted');
-    if (failure !== undefined && !isHarmless) throw this.#takeFailure();
+    this.#throwFailure();
     return false;
   }
 
   async #end(event: RunEvent, thrown: unknown): Promise<void> {
     this.#timer?.cancel();
+    this.#ended.abort();
     try {
       await this.#current().engine.close();
       this.#enter(event, thrown);
@@ -323,7 +317,7 @@ export class PipelineRun implements AsyncDisposable {
     if (this.#state === before) return;
     this.#deps.logger.info('run state changed', { state: this.#state });
     this.#deps.progress.offer(this.progress(), true);
-    if (this.#session !== undefined) this.#deps.report(this); // before recovery the epoch is unknown
+    if (this.#session !== undefined) this.#deps.report(this.progress()); // before recovery the epoch is unknown
   }
 
   #current(): Session {
@@ -331,14 +325,16 @@ export class PipelineRun implements AsyncDisposable {
     return this.#session;
   }
 
-  #abortNow(): void {
+  readonly #abortNow = (): void => {
     const { clock, settings } = this.#deps;
     const inFlight = this.#inFlight;
     const abort = () => {
+      this.#inFlight?.checkpoint.giveUp(abortedError('the checkpoint', this.#abort.signal));
       this.#abort.abort();
       this.#wake.call();
     };
     if (!isOver(this.#state)) this.#enter('stop');
+    this.#ending.abort();
     if (inFlight?.checkpoint.isIssued !== true) {
       abort();
       return;
@@ -349,7 +345,7 @@ export class PipelineRun implements AsyncDisposable {
       timer.cancel();
       abort();
     });
-  }
+  };
 
   progress(): PipelineProgress {
     const { graph, clock } = this.#deps;
@@ -367,7 +363,7 @@ export class PipelineRun implements AsyncDisposable {
     await this.#finished;
   }
 
-  /** Starts a checkpoint as soon as possible, and resolves when its sinks have committed. */
+  /** Resolves when the sinks have committed what has happened so far: if anything has, takes a checkpoint soon. */
   async checkpoint(): Promise<CheckpointInfo | undefined> {
     if (isOver(this.#state)) return this.#lastCheckpoint;
     const asked = this.#pace.request();
@@ -384,12 +380,16 @@ export class PipelineRun implements AsyncDisposable {
       await this.#inFlight.done;
       await nextTurn(this.#deps.clock); // a failed one stays until the run has handled the error
     }
+    // Recovery may still have to deliver the output of the last epoch, which the copy would not contain.
+    if (this.#isRecovering)
+      throw new SynclineError('unavailable', 'the run is recovering; save later');
     return await this.#deps.save(name, this.#session?.head?.epoch ?? 0);
   }
 
   /** Stops reading, commits everything that was read, and ends. Throws the error that the run failed with. */
   async stop(): Promise<void> {
     if (!isOver(this.#state)) this.#enter('stop');
+    this.#ending.abort();
     this.#wake.call();
     await this.#finished;
   }

@@ -144,8 +144,9 @@ async function writeAll(
 
 function rawText(item: unknown): string {
   const { value: bytesMax } = streamsLimits.deadLetterBytesMax;
-  const text = item instanceof Uint8Array ? Buffer.from(item).toString('utf8') : jsonOf(item);
-  return text.length <= bytesMax ? text : text.slice(0, bytesMax);
+  const bytes = item instanceof Uint8Array ? item : Buffer.from(jsonOf(item));
+  // With `stream`, a character that was cut in half is left out.
+  return new TextDecoder().decode(bytes.subarray(0, bytesMax), { stream: bytes.length > bytesMax });
 }
 
 function jsonOf(item: unknown): string {

@@ -23,6 +23,11 @@ export function isWorthRetrying(thrown: unknown, retries: number): thrown is Syn
   return !isLost || retries < streamsLimits.workerRestartsMax.value;
 }
 
+/** Whether an aborted run ends normally despite the error. It would have been retried; the next start does so. */
+export function isHarmlessToAbort(thrown: unknown): boolean {
+  return thrown instanceof SynclineError && (thrown.retryable || thrown.code === 'aborted');
+}
+
 export interface ReaderDeps {
   readonly clock: Clock;
   readonly random: Random;

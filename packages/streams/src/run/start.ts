@@ -32,10 +32,12 @@ import {
   writeSavepoint,
 } from '../store/savepoint.js';
 import type { SpawnWorkers } from '../workers/workers-engine.js';
+import { allOrThrow } from './engine.js';
 import { type Around, observeAcks } from './observed.js';
 import { ProgressGate, type ProgressReporter } from './progress.js';
 import type { RecoveryDeps, RecoveryOptions } from './recovery.js';
-import { PipelineRun, type RunSettings } from './run.js';
+import { PipelineRun } from './run.js';
+import type { RunSettings } from './run-deps.js';
 import { RunMetrics } from './run-metrics.js';
 
 export interface StartOptions {
@@ -44,7 +46,7 @@ export interface StartOptions {
   readonly checkpoint?: {
     /** Default 1,000; at least 50. Output becomes visible at this interval. */
     readonly everyMs?: number;
-    /** Also after this many records. Default: no limit. */
+    /** Also after this many records. Until that checkpoint is stored, reading pauses. Default: no limit. */
     readonly everyRecords?: number;
     /** Minimum time between two checkpoints. Default 100. */
     readonly minPauseMs?: number;
@@ -140,15 +142,15 @@ export async function start(
   const { dir } = options;
   const explain = (thrown: unknown) => withSavepoints(thrown, world, dir, ['corrupt', 'too-new']);
   const open = async () => {
-    if (dir === undefined) return { directory: undefined, storage: createMemoryStorage() };
+    if (dir === undefined) return { reportedEpoch: 0, storage: createMemoryStorage() };
     const directory = await StoreDirectory.open(files, path(dir), clock, dir);
-    return { directory, storage: await world.openStorage(directory.storePath) };
+    const reportedEpoch = await directory.reportedEpoch();
+    return { directory, reportedEpoch, storage: await world.openStorage(directory.storePath) };
   };
-  const { directory, storage } = await open().catch(async (thrown: unknown) => {
+  const { directory, reportedEpoch, storage } = await open().catch(async (thrown: unknown) => {
     // LevelDB may report missing or damaged files as a plain I/O error.
     throw await withSavepoints(thrown, world, dir, ['corrupt', 'too-new', 'storage-failed']);
   });
-  const reportedEpoch = (await directory?.reportedEpoch()) ?? 0;
   const save = async (name: string | undefined, epoch: number) => {
     if (directory === undefined) throw invalid('dir', 'a savepoint needs a checkpoint directory');
     using view = storage.snapshot();
@@ -161,13 +163,16 @@ export async function start(
   };
   const close = async () => {
     try {
-      for (const { source } of graph.sources) await source.close?.();
-      for (const sink of graph.sinks.values()) if ('kind' in sink) await sink.close?.();
-      await directory?.leave();
+      await allOrThrow([
+        ...graph.sources.map(({ source }) => source.close?.()),
+        ...[...graph.sinks.values()].map((sink) => ('kind' in sink ? sink.close?.() : undefined)),
+        directory?.leave(),
+      ]);
     } finally {
       await storage.close(); // releases the lock, even if a source or sink throws
     }
   };
+  const recoveryOptions = recoveryOptionsOf(options);
   const run = new PipelineRun({
     graph,
     storage,
@@ -177,21 +182,21 @@ export async function start(
     metrics: new RunMetrics(world.metrics, clock, graph.name),
     settings: settingsOf(options),
     progress: new ProgressGate(clock, logger, options.progress),
-    report: (each) => directory?.report(each.progress()),
+    report: (progress) => directory?.report(progress),
     close,
     explain,
     save,
     around: deps.around,
     reportedEpoch,
     workers,
-    options: recoveryOptionsOf(options),
+    options: recoveryOptions,
   });
   try {
     if (options.restoreFrom !== undefined) {
       const place = path(options.restoreFrom);
       const bytes = await files.readAt(place, 0, (await files.stat(place))?.bytes ?? 0);
       const marks = await Promise.all([...graph.sinks.values()].map((sink) => sink.mark()));
-      await restoreSavepoint(bytes, storage, options.state ?? 'memory', marks);
+      await restoreSavepoint(bytes, storage, { name: graph.name, ...recoveryOptions }, marks);
     }
     await directory?.announce();
     await run.begin(options.signal);

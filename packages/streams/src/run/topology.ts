@@ -13,7 +13,12 @@ import {
   type SourceNode,
   sourcesOf,
 } from '../pipeline/graph.js';
-import type { Operator, OperatorCounters, OperatorEnv } from '../pipeline/operator.js';
+import {
+  newCounters,
+  type Operator,
+  type OperatorCounters,
+  type OperatorEnv,
+} from '../pipeline/operator.js';
 import { EntryOperator } from '../pipeline/stateless.js';
 import { badRecord } from '../state/state-error.js';
 import type { Head } from '../store/layout.js';
@@ -102,7 +107,7 @@ export class Topology {
 
   #env(node: GraphNode): OperatorEnv {
     const { keyGroups, operators, states, cells, readers, graph } = this.#deps;
-    const counters = { late: 0, older: 0, conflicts: 0, deadLetters: 0 };
+    const counters = newCounters();
     this.counters.set(node.name, counters);
     const uids = new Set(sourcesOf(graph, node).map(({ source }) => source.uid));
     return {
@@ -287,12 +292,7 @@ export class Topology {
         { details },
       );
     }
-    const counters = this.counters.get(source.uid) ?? {
-      late: 0,
-      older: 0,
-      conflicts: 0,
-      deadLetters: 0,
-    };
+    const counters = this.counters.get(source.uid) ?? newCounters();
     counters.deadLetters += 1;
     this.counters.set(source.uid, counters);
     const one: Batch = {

@@ -9,7 +9,7 @@
 //
 // The store may silently lose or change any byte, so values are sealed with a checksum, `head` contains the checksum of
 // every table, and tables contain those of their segments. A start verifies the whole chain.
-import type { StorageReads } from '@syncline/kernel';
+import type { Storage, StorageBatch, StorageReads } from '@syncline/kernel';
 import { crc32 } from '@syncline/kernel/node';
 import type { Json } from '../ends/source.js';
 import { corrupt, tooNew } from '../state/state-error.js';
@@ -57,6 +57,8 @@ export interface SinkMarkInHead {
   readonly more?: readonly Json[];
   /** The last epoch with output that is known to be committed; 0 if none. */
   readonly committedEpoch: number;
+  /** Outbox: the last epoch whose delivered output was removed, so that it cannot be delivered again. None if absent. */
+  readonly droppedEpoch?: number;
 }
 
 /** The handles to commit for the epoch of the head. */
@@ -149,6 +151,11 @@ export function unseal(name: string, sealed: Uint8Array): unknown {
     throw corrupt(name, damage);
   }
   return JSON.parse(Buffer.from(json).toString('utf8'));
+}
+
+/** Adds the removal of everything to the batch: what an interrupted restore has left in a store without `meta`. */
+export async function removeLeftovers(storage: Storage, batch: StorageBatch): Promise<void> {
+  for await (const { key } of storage.range()) batch.delete(key);
 }
 
 /** The three values that a start reads first; all undefined in a new directory. */

@@ -5,7 +5,14 @@
 // number and checksum, so leftovers of an abandoned attempt are never mistaken for output. Delivered parts are kept for
 // two epochs and ten seconds: a target that loses its last writes, such as a Redis that syncs every second, gets them
 // again.
-import { assert, type Clock, type Storage, StorageBatch, SynclineError } from '@syncline/kernel';
+import {
+  abortedError,
+  assert,
+  type Clock,
+  type Storage,
+  StorageBatch,
+  SynclineError,
+} from '@syncline/kernel';
 import { crc32 } from '@syncline/kernel/node';
 import type {
   CommitResult,
@@ -57,6 +64,15 @@ interface StoredPart {
 
 type StoredKey = null | string | number | { readonly bigint: string };
 
+export interface OutboxStoreDeps {
+  readonly storage: Storage;
+  readonly clock: Clock;
+  /** Minimum time for which delivered parts are kept. */
+  readonly keepMs: number;
+  /** Aborted when the run ends. */
+  readonly signal: AbortSignal;
+}
+
 export class OutboxStore implements Sink<unknown, OutboxTxn> {
   readonly uid: string;
   readonly contract: Sink<unknown>['contract'];
@@ -64,20 +80,22 @@ export class OutboxStore implements Sink<unknown, OutboxTxn> {
   readonly #storage: Storage;
   readonly #clock: Clock;
   readonly #keepMs: number;
-  readonly #stop = new AbortController();
+  /** Aborted when the run ends. */
+  readonly #signal: AbortSignal;
   #fence: Fence | undefined;
   /** Size of the rows that are not part of a checkpoint yet. */
   waitingBytes = 0;
   /** Delivered epochs that are still stored, and when they were delivered. */
   readonly #delivered = new Map<number, { readonly parts: number; readonly atMs: number }>();
 
-  constructor(target: OutboxSink, storage: Storage, clock: Clock, keepMs: number) {
+  constructor(target: OutboxSink, { storage, clock, keepMs, signal }: OutboxStoreDeps) {
     this.uid = target.uid;
     this.contract = target.contract;
     this.target = target;
     this.#storage = storage;
     this.#clock = clock;
     this.#keepMs = keepMs;
+    this.#signal = signal;
   }
 
   mark(): Promise<SinkMark | null> {
@@ -87,10 +105,9 @@ export class OutboxStore implements Sink<unknown, OutboxTxn> {
   /** Raises the fence of the target and returns its mark from then on. */
   async claim(fence: Fence): Promise<SinkMark | null> {
     this.#fence = fence;
-    const { signal } = this.#stop;
     return this.target.claim === undefined
       ? await this.target.mark()
-      : await this.target.claim(fence, signal);
+      : await this.target.claim(fence, this.#signal);
   }
 
   async recover(owed: readonly Json[], fence: Fence): Promise<void> {
@@ -179,11 +196,31 @@ export class OutboxStore implements Sink<unknown, OutboxTxn> {
     assert(fence !== undefined, 'a sink is recovered before it commits');
     let result: CommitResult = 'already';
     for (const part of this.#readParts(epoch, parts, crc)) {
-      const delivered = await this.target.deliver(part, fence, this.#stop.signal);
+      const delivered = await this.#deliver(part, fence);
       if (delivered === 'committed') result = 'committed';
     }
     this.#delivered.set(epoch, { parts, atMs: this.#clock.monotonicMs() });
     return result;
+  }
+
+  /**
+   * Stops waiting when the run is aborted, so that a target that does not answer cannot keep it from ending. The part
+   * stays owed, and whoever delivers it next may find that it has arrived.
+   */
+  async #deliver(part: OutboxPart, fence: Fence): Promise<CommitResult> {
+    const signal = this.#signal;
+    const error = () => abortedError(`delivery to sink "${this.uid}"`, signal);
+    if (signal.aborted) throw error();
+    let stop = () => {};
+    const aborted = new Promise<never>((_, reject) => {
+      stop = () => reject(error());
+    });
+    signal.addEventListener('abort', stop, { once: true });
+    try {
+      return await Promise.race([aborted, this.target.deliver(part, fence, signal)]);
+    } finally {
+      signal.removeEventListener('abort', stop);
+    }
   }
 
   *#readParts(epoch: number, parts: number, crc: number): Generator<OutboxPart> {
@@ -250,21 +287,19 @@ export class OutboxStore implements Sink<unknown, OutboxTxn> {
     if (batch.length > 0) await this.#storage.write(batch, { durability: 'synced' });
   }
 
-  /** Adds the removal of old delivered parts to the batch of epoch `epoch`. */
-  collect(batch: StorageBatch, epoch: number): void {
+  /** Adds the removal of old delivered parts to the batch of epoch `epoch`. Returns the last epoch removed, or 0. */
+  collect(batch: StorageBatch, epoch: number): number {
     const nowMs = this.#clock.monotonicMs();
+    let dropped = 0;
     for (const [old, { parts, atMs }] of this.#delivered) {
       if (old > epoch - 1 - KEEP_EPOCHS || nowMs - atMs < this.#keepMs) continue;
       for (let part = 0; part < parts; part += 1) {
         batch.delete(storeKeys.boxPart(this.uid, old, part));
       }
       this.#delivered.delete(old);
+      dropped = Math.max(dropped, old);
     }
-  }
-
-  async close(): Promise<void> {
-    this.#stop.abort();
-    await this.target.close?.();
+    return dropped;
   }
 }
 

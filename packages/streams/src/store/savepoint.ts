@@ -34,10 +34,19 @@ import {
   SnapshotReader,
 } from '../snapshot/snapshot-file.js';
 import { bytesCodec } from '../state/codec.js';
+import { incompatible } from '../state/state-error.js';
 import { type StateSchema, type StoredSchema, valueBytesMaxOf } from '../state/state-schema.js';
 import { noVersions, type VersionKind, type VersionType, versionsOf } from '../state/version.js';
 import { makeDurableDir } from './directory.js';
-import { type Generation, type Head, type Meta, readFrame, seal, storeKeys } from './layout.js';
+import {
+  type Generation,
+  type Head,
+  type Meta,
+  readFrame,
+  removeLeftovers,
+  seal,
+  storeKeys,
+} from './layout.js';
 import type { StoredGroups } from './memory-states.js';
 import { readTable } from './pipeline-states.js';
 
@@ -187,7 +196,7 @@ export function rawSchema({
 export async function restoreSavepoint(
   bytes: Uint8Array,
   storage: Storage,
-  backend: Meta['backend'],
+  { name, keyGroups, backend }: Pick<Meta, 'name' | 'keyGroups' | 'backend'>,
   marks: readonly (SinkMark | null)[],
 ): Promise<void> {
   if (storage.get(storeKeys.meta) !== undefined) {
@@ -202,8 +211,15 @@ export async function restoreSavepoint(
   for (const _ of new SnapshotReader(bytes).blocks()); // verifies everything before anything is written
   const reader = new SnapshotReader(bytes);
   const header = reader.header as unknown as SavepointHeader;
+  for (const [field, expected, found] of [
+    ['pipeline', name, header.pipeline.name],
+    ['key groups', keyGroups, header.pipeline.keyGroups],
+  ]) {
+    if (expected !== found) throw incompatible('the savepoint', `${field}`, expected, found);
+  }
   const filler = backend === 'memory' ? new SegmentFiller(header) : new EntryFiller(header);
   let batch = new StorageBatch();
+  await removeLeftovers(storage, batch);
   for (const block of reader.blocks()) {
     filler.add(batch, header.sections[block.section] as Section, block);
     if (batch.bytes < streamsLimits.segmentMergeBytesMax.value) continue;

@@ -16,7 +16,7 @@ import type { Json } from '../ends/source.js';
 import { streamsLimits } from '../limits.js';
 import type { StoredGroup } from '../memory/memory-cells.js';
 import type { Graph } from '../pipeline/graph.js';
-import type { OperatorCounters } from '../pipeline/operator.js';
+import { newCounters, type OperatorCounters } from '../pipeline/operator.js';
 import {
   type Cut,
   type Engine,
@@ -229,6 +229,10 @@ export class WorkersEngine implements Engine {
     return this.#known.some(({ hasOutput }) => hasOutput);
   }
 
+  get isUpToDate(): boolean {
+    return false;
+  }
+
   get isFull(): boolean {
     return this.#known.some(({ isFull }) => isFull);
   }
@@ -250,12 +254,13 @@ export class WorkersEngine implements Engine {
     const counters = new Map<string, OperatorCounters>();
     for (const report of reports) {
       for (const [uid, counted] of report.counters) {
-        const { late = 0, older = 0, conflicts = 0, deadLetters = 0 } = counters.get(uid) ?? {};
+        const before = counters.get(uid) ?? newCounters();
         counters.set(uid, {
-          late: late + counted.late,
-          older: older + counted.older,
-          conflicts: conflicts + counted.conflicts,
-          deadLetters: deadLetters + counted.deadLetters,
+          late: before.late + counted.late,
+          older: before.older + counted.older,
+          conflicts: before.conflicts + counted.conflicts,
+          deadLetters: before.deadLetters + counted.deadLetters,
+          releasedEarly: before.releasedEarly + counted.releasedEarly,
         });
       }
     }

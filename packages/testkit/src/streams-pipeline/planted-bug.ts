@@ -265,11 +265,16 @@ export const STOP_BUGS = {
   'T27 an aborted run keeps its directory': [
     { file: 'run/run', find: 'await this.#deps.close();', replace: '' },
   ],
-  'T27 an aborted run does not wait for a checkpoint in flight': [
+  'T27 an aborted run neither gives up nor awaits a checkpoint in flight': [
     {
       file: 'run/run',
-      find: 'await this.#inFlight?.done; const failure = this.#failure;',
-      replace: 'const failure = this.#failure;',
+      find: 'await this.#inFlight?.done; this.#throwFailure(); return false;',
+      replace: 'this.#throwFailure(); return false;',
+    },
+    {
+      file: 'run/checkpoint',
+      find: 'if (!this.isIssued) this.#giveUp(error);',
+      replace: "if (!this.isIssued && error.code === 'timeout') this.#giveUp(error);",
     },
   ],
 } as const satisfies Readonly<Record<string, readonly SourceEdit[]>>;
@@ -278,7 +283,7 @@ export const STOP_BUGS = {
 export const FAULT_BUGS = {
   'T15 a process that lost its store to another one commits': [
     {
-      file: 'run/recovery',
+      file: 'run/checkpoint',
       find: "throw new SynclineError('fenced',",
       replace: "new SynclineError('fenced',",
     },

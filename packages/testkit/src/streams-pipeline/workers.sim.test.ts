@@ -100,7 +100,7 @@ async function livesOf(world: SimulatedBody, { streams, workers }: Code, seed: n
 
 /** The first failure, if any. */
 async function firstFailure(code: Code): Promise<string | undefined> {
-  for (let seed = 0; seed < 8; seed += 1) {
+  for (let seed = 0; seed < 16; seed += 1) {
     try {
       const options = { timeMsMax: 200_000 };
       const lines = await runInSimulation(seed, (world) => livesOf(world, code, seed), options);

@@ -2,6 +2,9 @@
 //
 // LevelDB writes when it is opened, so a server could not start on a full disk, even just to serve reads. A
 // reserve in the directory is released for such a start, and refilled when there is space again.
+//
+// Open files stay writable when their directory is removed, so the server would acknowledge writes that no restart
+// will find. It looks at its directories now and then, and reports what is missing.
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
@@ -36,7 +39,11 @@ export interface DataPartDeps {
 export class DataPart implements LifecyclePart {
   readonly name = 'data';
   readonly #deps: DataPartDeps;
+  readonly #files: Files;
   readonly #reserve: DiskReserve;
+  /** Inodes of the directories in use. */
+  readonly #used = new Map<string, string>();
+  #lost: string | undefined;
   #claim: DirectoryClaim | undefined;
   /** Set if this start needed the reserve; it is then refilled only later. */
   #isReserveUsed = false;
@@ -44,9 +51,14 @@ export class DataPart implements LifecyclePart {
 
   constructor(deps: DataPartDeps) {
     this.#deps = deps;
-    const files = createSystemFiles(deps.config.dataDir);
+    this.#files = createSystemFiles(deps.config.dataDir);
     const bytes = serverLimits.startReserveBytes.value;
-    this.#reserve = new DiskReserve({ ...deps, files }, { path: 'reserve', bytes });
+    this.#reserve = new DiskReserve({ ...deps, files: this.#files }, { path: 'reserve', bytes });
+  }
+
+  /** Why the data will not survive a restart; undefined if nothing is known to be wrong. */
+  get problem(): string | undefined {
+    return this.#lost;
   }
 
   /** Rejects with `locked` and the name of the holder if another process is using the directory. */
@@ -59,6 +71,7 @@ export class DataPart implements LifecyclePart {
       await this.#reserve.close();
       throw thrown;
     }
+    await this.#use('.');
     if (!this.#isReserveUsed) await this.#reserve.fill();
     this.#planRefill();
   }
@@ -68,7 +81,9 @@ export class DataPart implements LifecyclePart {
     if (config.memory) return createMemoryStorage(this.#deps);
     assert(this.#claim !== undefined, 'the directory is claimed before a store is opened');
     const directory = join(config.dataDir, slice, 'db');
-    return this.#withReserve(() => openLevelStorage(this.#deps, { directory }));
+    const storage = await this.#withReserve(() => openLevelStorage(this.#deps, { directory }));
+    await this.#use(`${slice}/db`);
+    return storage;
   }
 
   /** The directory of a slice; undefined when everything is in memory. */
@@ -78,7 +93,8 @@ export class DataPart implements LifecyclePart {
     assert(this.#claim !== undefined, 'the directory is claimed before files are opened');
     const directory = join(config.dataDir, slice);
     await mkdir(directory, { recursive: true, mode: 0o700 });
-    await createSystemFiles(config.dataDir).syncDir('.'); // the new directory must survive a power loss, too
+    await this.#use(slice);
+    await this.#files.syncDir('.'); // the new directory must survive a power loss, too
     return createSystemFiles(directory);
   }
 
@@ -102,12 +118,30 @@ export class DataPart implements LifecyclePart {
     }
   }
 
+  async #use(directory: string): Promise<void> {
+    const stat = await this.#files.stat(directory);
+    if (stat !== undefined) this.#used.set(directory, stat.inode);
+  }
+
+  async #lookForLost(): Promise<void> {
+    const { dataDir } = this.#deps.config;
+    for (const [directory, inode] of this.#used) {
+      const stat = await this.#files.stat(directory).catch(() => ({ inode })); // unreadable is not gone
+      if (stat?.inode === inode) continue;
+      this.#lost =
+        `${join(dataDir, directory)} was removed or replaced while the server was using it. ` +
+        'What it still accepts is lost when it stops. Restore the directory from a backup, then restart the server.';
+      return;
+    }
+  }
+
   #planRefill(): void {
     const delayMs = serverLimits.startReserveRefillMs.value;
     this.#refillTimer = this.#deps.clock.setTimer(
       delayMs,
       () => {
         void this.#reserve.fill();
+        void this.#lookForLost();
         this.#planRefill();
       },
       { unref: true },

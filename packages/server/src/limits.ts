@@ -246,7 +246,7 @@ export const serverLimits = defineLimits({
   startReserveRefillMs: {
     value: 5_000,
     unit: 'ms',
-    why: 'How often the reserved space is restored after it was released, if there is room.',
+    why: 'How often the reserved space is restored after it was released, if there is room, and how often the server checks that its directories still exist.',
   },
   fairStreamBytesMax: {
     value: 256 * 1024,

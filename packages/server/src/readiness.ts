@@ -8,7 +8,7 @@ import type { ServerMetricName } from './metrics-list.js';
 import type { SliceHealth } from './slice.js';
 
 export interface Check {
-  /** `server`, `slice:<name>` or `storage:<name>`. */
+  /** `server`, `slice:<name>`, `storage:<name>`, or `data` once the data directory is gone. */
   readonly name: string;
   readonly ok: boolean;
   /** Only a restart can help: /healthz fails, too. */
@@ -35,6 +35,7 @@ export interface ReadinessDeps {
 export class Readiness {
   readonly #deps: ReadinessDeps;
   readonly #slices: CheckedSlice[] = [];
+  #dataProblem: () => string | undefined = () => undefined;
   readonly #seen = new Map<string, boolean>();
   readonly #watchers = new Set<() => void>();
   #timer: Timer | undefined;
@@ -48,8 +49,16 @@ export class Readiness {
     this.#slices.push(slice);
   }
 
+  /** `problem` returns why the data will not survive a restart. */
+  watchData(problem: () => string | undefined): void {
+    this.#dataProblem = problem;
+  }
+
   checks(): readonly Check[] {
-    return [this.#serverCheck(), ...this.#slices.flatMap(checksOfSlice)];
+    const reason = this.#dataProblem();
+    const data: Check[] =
+      reason === undefined ? [] : [{ name: 'data', ok: false, isFatal: true, reason }];
+    return [this.#serverCheck(), ...data, ...this.#slices.flatMap(checksOfSlice)];
   }
 
   isReady(): boolean {

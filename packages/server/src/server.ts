@@ -76,6 +76,7 @@ export async function startServer(
   const ready = context.readiness.whenReady();
 
   const data = new DataPart(context);
+  context.readiness.watchData(() => data.problem);
   const mesh = meshPart(context);
   const sliceParts = slices.map((slice) => createSlicePart(context, data, slice));
   const listenerParts = names.map((name) => createListenerPart(deps, context, name, sliceParts));

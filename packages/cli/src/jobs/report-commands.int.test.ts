@@ -123,6 +123,19 @@ test('run passes on the exit code and reports it as the error', async () => {
   });
 });
 
+test('run reports a command that the system refuses to start', async () => {
+  const names = [
+    ['', '"" could not be started: the name of a command must not be empty'],
+    ['x'.repeat(5_000), `${'x'.repeat(100)} could not be started: the name is too long`],
+  ] as const;
+  for (const [name, failure] of names) {
+    const refused = await jobs('run', 'odd', '--tasks', '1', ...ingest, '--', name);
+    expect(refused).toEqual({ exit: 126, stdout: '', stderr: `syncline: ${failure}\n` });
+    expect(await stateOf('odd')).toMatchObject({ status: -1, message: `🔴 ${failure}` });
+    expect(await leaseOf('odd')).toBe('released');
+  }
+});
+
 test('run forwards signals to the command', async () => {
   const world = createTestWorld();
   const line = ['run', 'stopped', '--tasks', '1', ...ingest, '--url', server.url];

@@ -2,7 +2,7 @@
 //
 // The command inherits the terminal and receives our signals. Its lease is renewed while it runs, so that a machine
 // that dies shows as a lost task. We exit with the command's exit code, so a cron job or pipeline sees no difference.
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import type { JobManager } from '@syncline/jobs';
 import { SynclineError } from '@syncline/kernel';
@@ -17,10 +17,14 @@ import { addReportOptions, openReporter, type ReportOptions } from './report-tas
 const NOT_FOUND = 127;
 const NOT_RUNNABLE = 126;
 const KILLED = 128;
+const SHOWN_MAX = 100;
 
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'no such file or command',
   EACCES: 'permission denied',
+  ENAMETOOLONG: 'the name is too long',
+  E2BIG: 'the arguments are too long',
+  ERR_INVALID_ARG_VALUE: 'the name of a command must not be empty',
 };
 
 interface Ended {
@@ -75,19 +79,21 @@ async function run(
 
 function execute(world: CliWorld, [command = '', ...args]: readonly string[]): Promise<Ended> {
   return new Promise((resolve) => {
-    const child = spawn(command, args, { stdio: 'inherit' });
+    const unstarted = (error: NodeJS.ErrnoException) => {
+      const code = error.code === 'ENOENT' ? NOT_FOUND : NOT_RUNNABLE;
+      const reason = REASONS[error.code ?? ''] ?? error.message;
+      const failure = `${command.slice(0, SHOWN_MAX) || '""'} could not be started: ${reason}`;
+      say(world, `syncline: ${printable(failure)}`);
+      resolve({ code, failure });
+    };
+    const child = spawnOr(unstarted, command, args);
+    if (child === undefined) return;
     world.onStopEvent((event) => {
       // A terminal sends Ctrl-C to the command as well.
       const hasHeard = event === 'SIGINT' && world.stderr.isTTY === true;
       if (!hasHeard) child.kill(event === 'disconnect' ? 'SIGTERM' : event);
     });
-    child.once('error', (error: NodeJS.ErrnoException) => {
-      const code = error.code === 'ENOENT' ? NOT_FOUND : NOT_RUNNABLE;
-      const reason = REASONS[error.code ?? ''] ?? error.message;
-      const failure = `${command} could not be started: ${reason}`;
-      say(world, `syncline: ${printable(failure)}`);
-      resolve({ code, failure });
-    });
+    child.once('error', unstarted);
     child.once('exit', (code, signal) => {
       if (signal !== null)
         resolve({ code: KILLED + constants.signals[signal], failure: `ended by ${signal}` });
@@ -95,6 +101,20 @@ function execute(world: CliWorld, [command = '', ...args]: readonly string[]): P
       else resolve({ code: code ?? 1, failure: `exit code ${code}` });
     });
   });
+}
+
+/** Node throws some errors, such as those of a name or list of arguments that is too long, and emits others. */
+function spawnOr(
+  onError: (error: NodeJS.ErrnoException) => void,
+  command: string,
+  args: readonly string[],
+): ChildProcess | undefined {
+  try {
+    return spawn(command, args, { stdio: 'inherit' });
+  } catch (thrown) {
+    onError(thrown as NodeJS.ErrnoException);
+    return undefined;
+  }
 }
 
 /** A failed report does not change the exit code: the command has done its work. */

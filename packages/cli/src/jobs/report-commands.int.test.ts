@@ -146,6 +146,23 @@ test('run forwards signals to the command', async () => {
   expect((await stateOf('stopped'))?.message).toBe('🔴 ended by SIGTERM');
 });
 
+test('run ends on a signal while it reports to a server that is gone', async () => {
+  const gone = await startJobServer();
+  const world = createTestWorld();
+  const line = ['run', 'left', '--tasks', '1', ...ingest, '--url', gone.url];
+  const ended = world.run('jobs', ...line, '--', 'sh', '-c', 'sleep 1; exit 3');
+  await expect
+    .poll(
+      async () => (await gone.store.getState('left', 0, 'ingest').catch(() => undefined))?.status,
+    )
+    .toBe(1);
+  await gone.stop();
+  await new Promise((resolve) => setTimeout(resolve, 1_500)); // the command has ended
+  world.send('SIGTERM');
+  expect(await ended).toBe(3);
+  expect(world.stderr()).toContain('could not report the end of the task to job left: interrupted');
+});
+
 test('run ends the command when the terminal closes, and the task has failed', async () => {
   const world = createTestWorld();
   const line = ['run', 'hung-up', '--tasks', '1', ...ingest, '--url', server.url];

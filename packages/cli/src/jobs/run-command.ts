@@ -18,6 +18,8 @@ const NOT_FOUND = 127;
 const NOT_RUNNABLE = 126;
 const KILLED = 128;
 const SHOWN_MAX = 100;
+/** A server that is reachable answers sooner. */
+const STOP_MS = 1_000;
 
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'no such file or command',
@@ -68,9 +70,12 @@ async function run(
   const job = await openReporter(world, jobId, options);
   await job.setStarted({ tag });
   const { code, failure } = await execute(world, line);
-  try {
+  const report = async () => {
     await (failure === undefined ? job.setFinished({ tag }) : job.setError(failure, { tag }));
     await job.close();
+  };
+  try {
+    await Promise.race([report(), rejectWhenStopped(world)]);
   } catch (thrown) {
     tellUnreported(world, job, thrown);
   }
@@ -115,6 +120,14 @@ function spawnOr(
     onError(thrown as NodeJS.ErrnoException);
     return undefined;
   }
+}
+
+/** The command has ended, so a signal is meant for us: reports to a server that is down are retried for a minute. */
+function rejectWhenStopped(world: CliWorld): Promise<never> {
+  return new Promise((_, reject) => {
+    const stopped = new SynclineError('aborted', 'interrupted before the server answered');
+    world.onStopEvent(() => void setTimeout(reject, STOP_MS, stopped));
+  });
 }
 
 /** A failed report does not change the exit code: the command has done its work. */

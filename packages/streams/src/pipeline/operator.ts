@@ -10,6 +10,7 @@ import type { Json } from '../ends/source.js';
 import { streamsLimits } from '../limits.js';
 import type { Entry } from '../snapshot/entry.js';
 import { type Key, showKey } from '../state/key.js';
+import { badRecord } from '../state/state-error.js';
 import type { AnyCells } from '../store/pipeline-states.js';
 import type { Batch } from './batch.js';
 
@@ -176,6 +177,15 @@ export function eachItem(
       at += 1;
     }
   }
+}
+
+/** Throws if user code has returned a promise, which would be passed on as a value. */
+export function checkNoPromise(returned: unknown): void {
+  if (!(returned instanceof Promise)) return;
+  returned.catch(() => undefined); // its rejection would end the process
+  throw badRecord(
+    'it returned a promise, but operators do not wait. Do asynchronous work in a source or a sink',
+  );
 }
 
 /** Passes a rejected item to the dead letters, or throws. */

@@ -17,7 +17,14 @@ import type { LogicalTime, Version } from '../state/version.js';
 import { VersionedState } from '../state/versioned-state.js';
 import type { AnyCells } from '../store/pipeline-states.js';
 import { type Batch, BatchBuilder, childIndex } from './batch.js';
-import { checkOutputs, Journal, Operator, type OperatorEnv, refuse } from './operator.js';
+import {
+  checkNoPromise,
+  checkOutputs,
+  Journal,
+  Operator,
+  type OperatorEnv,
+  refuse,
+} from './operator.js';
 import { type KeyTimers, TIMERS, type TimerKind, Timers } from './timers.js';
 
 /** An aggregate state, for the current key. */
@@ -122,7 +129,8 @@ export class ProcessOperator extends Operator {
           context.index = batch.indexes === undefined ? 0 : (batch.indexes[at] as number);
           context.eventMs = times === undefined ? undefined : times[at];
           context.emitted = 0;
-          onItem(items[at], context);
+          const returned: unknown = onItem(items[at], context);
+          if (returned !== undefined) checkNoPromise(returned);
           if (this.#journal !== undefined) this.#journal.clear();
         }
         break;
@@ -166,7 +174,8 @@ export class ProcessOperator extends Operator {
       context.firingMs = timer.atMs;
       context.emitted = 0;
       try {
-        this.#handlers.onTimer?.({ kind, atMs: timer.atMs }, context);
+        const returned: unknown = this.#handlers.onTimer?.({ kind, atMs: timer.atMs }, context);
+        checkNoPromise(returned);
         if (this.#journal !== undefined) this.#journal.clear();
       } catch (thrown) {
         const item = { timer: kind, atMs: timer.atMs };
@@ -241,6 +250,7 @@ class Context {
   }
 
   emit(item: unknown): void {
+    checkNoPromise(item);
     checkOutputs(this.emitted);
     const index = childIndex(this.index, this.emitted);
     this.#out.push(item, this.key, this.round, index, this.eventMs);

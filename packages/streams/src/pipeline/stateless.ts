@@ -1,7 +1,14 @@
 // Stateless operators: map, filter, flatMap, merge and keyBy, and the entry point of a source.
 import { checkKey, type Key } from '../state/key.js';
 import { type Batch, BatchBuilder, childIndex, indexAt, select } from './batch.js';
-import { checkOutputs, eachItem, Operator, type OperatorEnv, type Watermark } from './operator.js';
+import {
+  checkNoPromise,
+  checkOutputs,
+  eachItem,
+  Operator,
+  type OperatorEnv,
+  type Watermark,
+} from './operator.js';
 
 /** Where the batches of a source enter the graph. */
 export class EntryOperator extends Operator {
@@ -33,7 +40,11 @@ class StatelessOperator extends Operator {
 
 export function mapItems(env: OperatorEnv, map: (item: unknown) => unknown): Operator {
   return new StatelessOperator(env.name, (batch) => {
-    const { made, kept } = applyToEach(batch, env, map);
+    const { made, kept } = applyToEach(batch, env, (item) => {
+      const result = map(item);
+      checkNoPromise(result);
+      return result;
+    });
     return kept({ ...batch, items: made });
   });
 }
@@ -42,6 +53,7 @@ export function keyItems(env: OperatorEnv, keyOf: (item: unknown) => Key): Opera
   return new StatelessOperator(env.name, (batch) => {
     const { made, kept } = applyToEach(batch, env, (item) => {
       const key = keyOf(item);
+      checkNoPromise(key);
       checkKey(key);
       return key;
     });
@@ -53,7 +65,9 @@ export function filterItems(env: OperatorEnv, isKept: (item: unknown) => boolean
   return new StatelessOperator(env.name, (batch) => {
     const places: number[] = [];
     const step = (at: number) => {
-      if (isKept(batch.items[at])) places.push(at);
+      const result: unknown = isKept(batch.items[at]);
+      checkNoPromise(result);
+      if (result) places.push(at);
     };
     eachItem(batch, env, step, () => {});
     return select(batch, places);
@@ -70,7 +84,10 @@ export function expandItems(
     const step = (at: number) => {
       start = out.length;
       let child = 0;
-      for (const item of expand(batch.items[at])) {
+      const items = expand(batch.items[at]);
+      checkNoPromise(items);
+      for (const item of items) {
+        checkNoPromise(item);
         checkOutputs(child);
         const index = childIndex(indexAt(batch, at), child);
         const key = batch.keys?.[at] ?? '';

@@ -5,7 +5,7 @@
 import { assert, SynclineError } from '@syncline/kernel';
 import type { Json, SourceBatch } from '../ends/source.js';
 import { streamsLimits } from '../limits.js';
-import type { Batch } from '../pipeline/batch.js';
+import { type Batch, select } from '../pipeline/batch.js';
 import {
   type AnySink,
   type Graph,
@@ -14,6 +14,7 @@ import {
   sourcesOf,
 } from '../pipeline/graph.js';
 import {
+  checkNoPromise,
   newCounters,
   type Operator,
   type OperatorCounters,
@@ -138,18 +139,18 @@ export class Topology {
     const rounds = this.#number(reader, batch, node);
     for (let start = 0; start < items.length; start += itemsMax) {
       const isWhole = items.length <= itemsMax;
-      const chunk = isWhole ? items : items.slice(start, start + itemsMax);
-      const times = eventTime && this.#eventTimes(reader, chunk, eventTime);
-      entry.take({
-        items: chunk,
+      const chunk: Batch = {
+        items: isWhole ? items : items.slice(start, start + itemsMax),
         keys: undefined,
         rounds: isWhole ? rounds : rounds.slice(start, start + itemsMax),
         indexes: undefined,
-        times,
+        times: undefined,
         origin: reader.origin,
         epoch: reader.incarnation,
         emitter: reader.source.uid,
-      });
+      };
+      const made = eventTime === undefined ? chunk : this.#timed(reader, node, chunk, eventTime);
+      if (made.items.length > 0) entry.take(made);
     }
     this.recordsIn += items.length + (batch.bad?.length ?? 0);
     reader.position = batch.position;
@@ -236,23 +237,35 @@ export class Topology {
     return lowest;
   }
 
-  #eventTimes(
+  /** Reads the event times. Items without a valid one are bad records. */
+  #timed(
     reader: PartitionReader,
-    items: readonly unknown[],
+    node: SourceNode,
+    batch: Batch,
     eventTime: (item: unknown) => number,
-  ): number[] {
+  ): Batch {
+    const { items, rounds } = batch;
     const times = new Array<number>(items.length);
+    const refused = new Set<number>();
     for (let at = 0; at < items.length; at += 1) {
-      const timeMs = eventTime(items[at]);
-      if (!Number.isSafeInteger(timeMs)) {
-        throw badRecord(
-          `eventTime of source "${reader.source.uid}" returned ${timeMs}, which is not in whole milliseconds`,
-        );
+      try {
+        const timeMs = eventTime(items[at]);
+        checkTime(timeMs);
+        if (timeMs > reader.highestMs) reader.highestMs = timeMs;
+        times[at] = timeMs;
+      } catch (thrown) {
+        const { message } = SynclineError.from(thrown);
+        const reason = `its event time is unknown: ${message}`;
+        this.#refuseBad(reader, node, rounds[at] as number, items[at], reason);
+        refused.add(at);
       }
-      if (timeMs > reader.highestMs) reader.highestMs = timeMs;
-      times[at] = timeMs;
     }
-    return times;
+    const timed = { ...batch, times };
+    if (refused.size === 0) return timed;
+    return select(
+      timed,
+      [...items.keys()].filter((at) => !refused.has(at)),
+    );
   }
 
   /** The rounds of the items. Bad records have rounds too, and go to the dead letters or stop the run. */
@@ -279,7 +292,7 @@ export class Topology {
     reader: PartitionReader,
     { source, options }: SourceNode,
     round: number,
-    raw: Uint8Array,
+    raw: unknown,
     reason: string,
   ): void {
     const { onBad = 'fail' } = options;
@@ -312,4 +325,10 @@ export class Topology {
       new SynclineError('bad-record', reason, { details }),
     );
   }
+}
+
+function checkTime(timeMs: unknown): void {
+  checkNoPromise(timeMs);
+  if (Number.isSafeInteger(timeMs)) return;
+  throw badRecord(`eventTime returned ${String(timeMs)}, which is not in whole milliseconds`);
 }

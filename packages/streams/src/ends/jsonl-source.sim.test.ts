@@ -182,3 +182,87 @@ sim('a new file that is renamed before its first line is read is found again', a
   await reader.readThrough(29);
   expect(reader.items).toEqual(numbers(0, 30));
 });
+
+/** Counts the bytes that are read from files. */
+function counted(world: SimulatedBody) {
+  const read = { bytes: 0 };
+  const readAt: typeof world.files.readAt = async (path, offset, length) => {
+    const bytes = await world.files.readAt(path, offset, length);
+    read.bytes += bytes.length;
+    return bytes;
+  };
+  const files = new Proxy(world.files, {
+    get(target, name) {
+      if (name === 'readAt') return readAt;
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+  return { read, world: { ...world, files } };
+}
+
+const LONG = 5_500_000; // several pieces of a file
+
+sim('a line above the limit is one bad record, and its position is valid', async (world) => {
+  const { files } = world;
+  const long = Buffer.alloc(LONG, 'é');
+  await files.append('in.jsonl', Buffer.concat([text(0, 3), long, text(3, 4), text(4, 10)]));
+  const reader = new Reader(world, {});
+  await reader.readToIdle();
+  const [first] = reader.batches;
+  expect(reader.items).toEqual([0, 1, 2, ...numbers(4, 10)]);
+  expect(first?.bad).toMatchObject([
+    { at: 3, reason: expect.stringContaining('more than 1048576 bytes') },
+  ]);
+  expect(first?.bad?.[0]?.raw).toEqual(Uint8Array.from(long.subarray(0, 65_536)));
+  expect(first?.position).toMatchObject({ offset: 6 + LONG + 2 });
+  for (const { position } of reader.batches) {
+    const resumed = new Reader(world, {});
+    resumed.batches.push({ items: [], position });
+    await resumed.readToIdle();
+    expect(resumed.items).toEqual(position === first?.position ? numbers(4, 10) : []);
+  }
+});
+
+sim('what was read of an unfinished line above the limit is not read again', async (world) => {
+  const { files } = world;
+  const { read, world: watched } = counted(world);
+  await files.append('in.jsonl', Buffer.concat([text(0, 3), Buffer.alloc(LONG, 'x')]));
+  const reader = new Reader(watched, {});
+  for (let poll = 0; poll < 10; poll += 1) await reader.readToIdle();
+  expect(read.bytes).toBeLessThan(1.5 * LONG);
+  await files.append('in.jsonl', Buffer.concat([Buffer.alloc(LONG, 'x'), text(3, 5)]));
+  await reader.readThrough(4);
+  expect(reader.items).toEqual([0, 1, 2, 4]);
+  expect(read.bytes).toBeLessThan(3 * LONG);
+  await files.append('in.jsonl', text(5, 7));
+  await reader.readThrough(6);
+  expect(reader.retries).toBe(0);
+});
+
+sim('a file is refused under a second path, at once or in a later run', async (world) => {
+  const { files } = world;
+  await files.append('in.jsonl', text(0, 3));
+  await files.append('other.jsonl', text(0, 3));
+  await files.append('empty.jsonl', Buffer.alloc(0));
+  const reader = new Reader(world, {});
+  const { position } = await reader.next();
+  const open = (...names: readonly string[]) => {
+    const source = jsonlSource({ uid: 'in', files: names });
+    source.attach?.({ ...world, path: (path) => path.replace('./', '') });
+    return source;
+  };
+  const refused = {
+    code: 'conflict',
+    message: expect.stringContaining('are the same file, which would be read twice'),
+  };
+  const distinct = open('in.jsonl', 'other.jsonl', 'empty.jsonl', './empty.jsonl', 'none.jsonl');
+  expect(await distinct.partitions(new AbortController().signal)).toHaveLength(5);
+  const twice = open('in.jsonl', 'other.jsonl', './in.jsonl');
+  await expect(twice.partitions(new AbortController().signal)).rejects.toMatchObject(refused);
+  const signal = new AbortController().signal;
+  await open('in.jsonl').check('in.jsonl', position as never, signal);
+  await open('other.jsonl').check('in.jsonl', position as never, signal);
+  const renamed = open('other.jsonl', './in.jsonl').check('in.jsonl', position as never, signal);
+  await expect(renamed).rejects.toMatchObject(refused);
+});

@@ -57,6 +57,7 @@ class JsonlSource<T> implements Source<T, Json> {
   readonly isFinite: boolean;
   readonly #options: JsonlSourceOptions;
   #ports: EndPorts | undefined;
+  #isChecked = false;
 
   constructor(options: JsonlSourceOptions) {
     this.uid = options.uid;
@@ -69,11 +70,36 @@ class JsonlSource<T> implements Source<T, Json> {
   }
 
   async partitions(): Promise<readonly string[]> {
-    return this.#options.files;
+    const { files } = this.#options;
+    if (!this.#isChecked) await this.#checkDistinct(files);
+    this.#isChecked = true;
+    return files;
   }
 
   async check(partition: string, position: Json): Promise<void> {
+    const { files } = this.#options;
     await this.#locate(partition, position as unknown as JsonlPosition);
+    if (!files.includes(partition)) await this.#checkDistinct([partition, ...files]);
+  }
+
+  /** A partition is its path, so a file under a second path would be read twice. */
+  async #checkDistinct(partitions: readonly string[]): Promise<void> {
+    const { files, path } = this.#world;
+    const known = new Map<string, string>();
+    for (const partition of partitions) {
+      const stat = await files.stat(path(partition));
+      if (stat === undefined || stat.bytes === 0) continue;
+      const file = [stat.inode, stat.bytes, stat.modifiedMs].join(); // two disks may use the same inode
+      const other = known.get(file) ?? partition;
+      known.set(file, other);
+      if (other === partition) continue;
+      throw new SynclineError(
+        'conflict',
+        `source "${this.uid}": ${partition} and ${other} are the same file, which would be read twice. ` +
+          'Pass each file once, under the path that it had in earlier runs.',
+        { details: { uid: this.uid, partition, other } },
+      );
+    }
   }
 
   get #world(): EndPorts {
@@ -140,6 +166,7 @@ class JsonlSource<T> implements Source<T, Json> {
     const { follow = false, rotation, pollMs = 200 } = this.#options;
     const { batchItems = streamsLimits.batchItemsMax.value } = this.#options;
     let position = from as unknown as JsonlPosition | null;
+    let cursor: LineCursor<T> | undefined;
     while (!signal.aborted) {
       const file =
         position === null
@@ -150,7 +177,8 @@ class JsonlSource<T> implements Source<T, Json> {
         await clock.sleep(pollMs, signal);
         continue;
       }
-      const cursor = new LineCursor<T>(files, file, position?.offset ?? 0, batchItems);
+      if (!cursor?.isCuttingIn(file))
+        cursor = new LineCursor<T>(files, file, position?.offset ?? 0, batchItems);
       const isMoved = rotation === 'rename' && file.place !== path(partition);
       // Checked before the old file is read to its end: its writer may append to it until it opens the new one.
       const successor = isMoved ? await files.stat(path(partition)) : undefined;

@@ -89,6 +89,11 @@ export class LineCursor<T> {
     this.#tail = file.tail;
   }
 
+  /** Whether it is within a line of this file that is too long, which may have gigabytes and is not read again. */
+  isCuttingIn({ place, inode }: LocatedFile): boolean {
+    return this.#cutBytes > 0 && place === this.#file.place && inode === this.#file.inode;
+  }
+
   /** Undefined if there is no complete line. With `isFinal`, the last line needs no newline. */
   async next(isFinal: boolean): Promise<SourceBatch<T, Json> | undefined> {
     let lines = this.#nextLines(false);
@@ -222,6 +227,7 @@ export class LineCursor<T> {
     this.#validUtf8End = isUtf8(this.#buffer.subarray(0, linesEnd)) ? linesEnd : 0;
     return true;
   }
+
   /** The size of a line in the file, including its newline. */
   #lengthOf(start: number, end: number): number {
     return end - start + (start === this.#cutAt ? this.#cutBytes : 0);

@@ -24,6 +24,7 @@ describe('K1 SynclineError', () => {
     expect(SynclineError.from(other, 'corrupt')).toMatchObject({ code: 'corrupt', cause: other });
     expect(() => SynclineError.from(new AssertionError('ours'))).toThrow(AssertionError);
     expect(SynclineError.from('text')).toMatchObject({ code: 'unavailable', message: 'text' });
+    expect(SynclineError.from(Object.create(null))).toMatchObject({ message: '[object Object]' });
   });
 
   test('with changes what is given and keeps the rest', () => {

@@ -120,7 +120,7 @@ export class SynclineError extends Error {
     if (thrown instanceof SynclineError) return thrown;
     if (thrown instanceof AssertionError) throw thrown;
     if (!(thrown instanceof Error))
-      return new SynclineError(fallback, String(thrown), { cause: thrown });
+      return new SynclineError(fallback, textOf(thrown), { cause: thrown });
     const code = thrown.name === 'AbortError' ? 'aborted' : fallback;
     return new SynclineError(code, thrown.message, { cause: thrown });
   }
@@ -135,6 +135,15 @@ export class SynclineError extends Error {
   /** The same failure of a change whose outcome differs from what the error says. */
   withOutcome(outcome: Outcome): SynclineError {
     return outcome === this.outcome ? this : this.with({ outcome, cause: this.cause });
+  }
+}
+
+/** Anything can be thrown, even an object that cannot be converted to a string. */
+function textOf(thrown: unknown): string {
+  try {
+    return String(thrown);
+  } catch {
+    return Object.prototype.toString.call(thrown);
   }
 }
 

@@ -1,4 +1,5 @@
 // `jobs set` and `jobs run` against a real server: reported states, and exit codes.
+import { hostname } from 'node:os';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type JobServer, openTasks, startJobServer } from '../testing/job-server.js';
 import { createTestWorld } from '../testing/test-world.js';
@@ -179,6 +180,36 @@ test('run keeps the exit code of a command whose task was taken over', async () 
   await other?.setState({ tag: 'ingest', status: 30 });
   world.send('SIGTERM');
   expect(await ended).toBe(5);
-  expect(world.stderr()).toContain('could not report the end of the task to job taken');
+  expect(world.stderr()).toBe(
+    'syncline: could not report the end of the task to job taken: another process has claimed task 0.\n',
+  );
   expect((await stateOf('taken'))?.status).toBe(30);
+});
+
+test('a takeover of a held task names the holder, and a free task is taken silently', async () => {
+  const [holder] = await openTasks(server.store, 'held', 1);
+  const taken = await jobs('set', 'held', ...ingest, '--started');
+  const name = `${hostname()}:${process.pid}`;
+  expect(taken.stderr).toContain(`Task 0 was held by ${name}; that process can no longer write.\n`);
+  await expect(holder?.setStarted({ tag: 'ingest' })).rejects.toThrow('claimed by another process');
+  const again = await jobs('set', 'held', ...ingest, '--progress', '0.5');
+  expect(again.stderr).not.toContain('was held');
+});
+
+test('run says at once, and once, that its task was taken over', { timeout: 30_000 }, async () => {
+  const world = createTestWorld();
+  const line = ['run', 'lost', '--tasks', '1', ...ingest, '--url', server.url];
+  const script = 'trap "exit 5" TERM; while :; do sleep 0.1; done';
+  const ended = world.run('jobs', ...line, '--', 'sh', '-c', script);
+  await expect.poll(async () => (await stateOf('lost').catch(() => undefined))?.status).toBe(1);
+  const taken = await jobs('set', 'lost', ...ingest, '--progress', '0.5');
+  expect(taken.stderr).toContain('Task 0 was held by');
+  const notice =
+    'syncline: another process has claimed task 0. The command keeps running, but is no longer reported.\n';
+  await expect.poll(() => world.stderr(), { timeout: 20_000, interval: 100 }).toBe(notice); // the next heartbeat
+  world.send('SIGTERM');
+  expect(await ended).toBe(5);
+  expect(world.stderr()).toBe(
+    `${notice}syncline: could not report the end of the task to job lost: another process has claimed task 0.\n`,
+  );
 });

@@ -6,7 +6,7 @@ import { type CliWorld, say } from '../cli-world.js';
 import { addExamples } from '../examples.js';
 import { printable, printableJson } from '../printable.js';
 import { addServerOptions } from './job-target.js';
-import { addReportOptions, openReporter, type ReportOptions } from './report-task.js';
+import { addReportOptions, NEWEST_CLAIM, openReporter, type ReportOptions } from './report-task.js';
 
 /** The lowest status of a running task that is not "started". */
 const RUNNING = 2;
@@ -43,9 +43,9 @@ export function addSetCommand(jobs: Command, world: CliWorld): void {
     )
     .option('--message <text>', 'Human-readable message')
     .option('--progress <share>', 'Progress from 0 to 1; implies running if given alone');
-  addServerOptions(command, 'Print the state as JSON').action(
-    (jobId: string, options: SetOptions) => set(world, jobId, options),
-  );
+  addServerOptions(command, 'Print the state as JSON')
+    .addHelpText('after', NEWEST_CLAIM)
+    .action((jobId: string, options: SetOptions) => set(world, jobId, options));
 }
 
 async function set(world: CliWorld, jobId: string, options: SetOptions): Promise<void> {

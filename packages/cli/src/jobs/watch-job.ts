@@ -115,10 +115,7 @@ function conclude(ending: Ending, jobId: string, cells: Counts | undefined): voi
     case 'finished':
       return;
     case 'settled':
-      throw new SynclineError(
-        'aborted',
-        `job ${jobId} ended unfinished: ${cells?.failed} of ${cells?.total} cells failed, and ${cells?.warned} ended with a warning.`,
-      );
+      throw new SynclineError('aborted', `job ${jobId} ended unfinished: ${settledText(cells)}.`);
     case 'marked':
       throw new SynclineError(
         'not-found',
@@ -129,6 +126,14 @@ function conclude(ending: Ending, jobId: string, cells: Counts | undefined): voi
     default:
       unreachable(ending);
   }
+}
+
+/** `1 of 4 cells failed, and 2 ended with a warning`, without a part that is zero. */
+function settledText({ failed = 0, warned = 0, total = 0 }: Partial<Counts> = {}): string {
+  const ofAll = ` of ${total} ${total === 1 ? 'cell' : 'cells'}`;
+  if (failed === 0) return `${warned}${ofAll} ended with a warning`;
+  const also = warned === 0 ? '' : `, and ${warned} ended with a warning`;
+  return `${failed}${ofAll} failed${also}`;
 }
 
 /** Where a watch shows its events: a table, or lines. */

@@ -11,7 +11,7 @@ import { fetchAnswer } from '../status/fetch-answer.js';
 import type { StatusTarget } from '../status/status-target.js';
 import { type FollowDeps, type FollowItem, followJob } from './follow-job.js';
 import { isStatePage } from './job-answers.js';
-import { fetchJob, jobPath, scopeQuery, warnIfTagUnknown } from './job-target.js';
+import { fetchJob, jobPath, scopeQuery, unknownTag, unknownTagText } from './job-target.js';
 import { type Ending, JobWatch } from './job-watch.js';
 import { WatchTable } from './watch-table.js';
 
@@ -29,7 +29,8 @@ export interface WatchPlan {
 
 export async function watchJob(deps: WatchDeps, plan: WatchPlan): Promise<void> {
   const watched = await startWatch(deps, plan);
-  await warnIfTagUnknown(deps.world, deps.target, plan);
+  const unknown = await unknownTag(deps.target, plan);
+  if (unknown !== undefined) say(deps.world, unknownTagText(unknown));
   const output: WatchOutput =
     plan.isTable && watched !== undefined
       ? new WatchTable({ ...deps, watched })

@@ -36,8 +36,8 @@ async function leaseOf(jobId: string): Promise<string | undefined> {
 
 test('set creates the job and writes every kind of state', async () => {
   const first = await jobs('set', 'shell', '--tasks', '2', ...ingest, '--started');
-  expect(first).toMatchObject({ exit: 0, stderr: 'Task 0, ingest: running, version 1.\n' });
-  await jobs(
+  expect(first).toMatchObject({ exit: 0, stderr: 'shell, task 0, ingest: running\n' });
+  const custom = await jobs(
     'set',
     'shell',
     ...ingest,
@@ -48,10 +48,14 @@ test('set creates the job and writes every kind of state', async () => {
     '--message',
     'page 4',
   );
+  expect(custom.stderr).toBe('shell, task 0, ingest: running, 40%\n');
   expect(await stateOf('shell')).toMatchObject({ status: 20, progress: 0.4, message: 'page 4' });
   expect((await server.store.aggregate('shell', {})).percent).toBe(20);
   await jobs('set', 'shell', ...ingest, '--progress', '0.5');
   expect(await stateOf('shell')).toMatchObject({ status: 2, progress: 0.5, message: '' });
+  const world = createTestWorld();
+  await world.run('jobs', 'show', 'shell', '--tag', 'ingest', '--task', '0', '--url', server.url);
+  expect(world.stdout()).toContain('progress  50%');
   await jobs('set', 'shell', ...ingest, '--warning', 'slow');
   expect(await stateOf('shell')).toMatchObject({ status: -2, message: '🟡 slow' });
   await jobs('set', 'shell', ...ingest, '--error', 'disk full');
@@ -66,7 +70,7 @@ test('set ignores a different number of tasks, and says so', async () => {
   const { exit, stderr } = await jobs('set', 'two', '--tasks', '5', ...ingest, '--progress', '0.5');
   expect(exit).toBe(0);
   expect(stderr).toBe(
-    'Job two has 2 tasks; ignoring --tasks 5.\nTask 0, ingest: running, version 2.\n',
+    'Job two has 2 tasks; ignoring --tasks 5.\ntwo, task 0, ingest: running, 50%\n',
   );
 });
 

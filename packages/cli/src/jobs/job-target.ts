@@ -6,6 +6,7 @@ import { cliLimits } from '../limits.js';
 import { printable } from '../printable.js';
 import { fetchAnswer } from '../status/fetch-answer.js';
 import type { StatusTarget, StatusTargetOptions } from '../status/status-target.js';
+import { addTargetOptions } from '../status/target-options.js';
 import { isJobAnswer, type JobAnswer } from './job-answers.js';
 
 export interface JobCommandOptions extends StatusTargetOptions {
@@ -18,11 +19,7 @@ export interface ScopeOptions {
 }
 
 export function addServerOptions(command: Command, jsonHelp: string): Command {
-  return command
-    .option('--url <url>', 'Server URL (or SYNCLINE_URL; http://127.0.0.1:7400)')
-    .option('--ca-file <file>', 'PEM file with the CA that signed the server certificate')
-    .option('--config <file>', "The server's TOML file: provides address, token and certificates")
-    .option('--json', jsonHelp);
+  return addTargetOptions(command).option('--json', jsonHelp);
 }
 
 export function addScopeOptions(command: Command): Command {

@@ -32,7 +32,7 @@ export function addReportOptions(command: Command): Command {
 
 /** For the help of a command that claims its task. */
 export const NEWEST_CLAIM =
-  '\nThe newest claim of a task wins: a process that holds it can no longer write.';
+  '\nThe newest claim of a task wins: a process that held it before can no longer write.';
 
 /** Called with each refusal because another process has the task. */
 type OnFenced = (error: SynclineError) => void;

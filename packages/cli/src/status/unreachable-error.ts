@@ -14,23 +14,16 @@ type Cause = NodeJS.ErrnoException & { readonly cert?: { readonly subjectaltname
 const START =
   'No server seems to be running there. Start one with "npx syncline serve", or pass --url.';
 
-const UNKNOWN_HOST = 'unknown host name';
-const UNREACHABLE = 'host unreachable';
-const TIMED_OUT = {
-  reason: 'timed out',
-  advice: 'The server may be down or overloaded.',
-};
-
 function explainByCode(target: StatusTarget, cause: Cause): Explanation | undefined {
   switch (causeCode(cause)) {
     case 'ECONNREFUSED':
       return { reason: 'connection refused', advice: START };
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return { reason: UNKNOWN_HOST, advice: checkHost(target) };
+      return { reason: 'unknown host name', advice: checkHost(target) };
     case 'EHOSTUNREACH':
     case 'ENETUNREACH':
-      return { reason: UNREACHABLE, advice: checkHost(target) };
+      return { reason: 'host unreachable', advice: checkHost(target) };
     case 'ERR_TLS_CERT_ALTNAME_INVALID':
       return explainOtherHost(target, cause);
     case 'CERT_HAS_EXPIRED':
@@ -40,7 +33,7 @@ function explainByCode(target: StatusTarget, cause: Cause): Explanation | undefi
       };
     case 'ABORT_ERR':
     case 'ETIMEDOUT':
-      return TIMED_OUT;
+      return { reason: 'timed out', advice: 'The server may be down or overloaded.' };
     default:
       return undefined;
   }

@@ -60,7 +60,13 @@ test('TLS and a token from a file: what happens without the CA, and without the 
   expect(without).toMatchObject({ code: 1, stdout: '' });
   expect(without.stderr).toContain('requires a token. Set SYNCLINE_TOKEN_FILE');
   const wrong = await runCli(trusting, { environment: { SYNCLINE_TOKEN: 'no' } });
-  expect(wrong.stderr).toContain('does not accept this token');
+  expect(wrong.stderr).toContain('does not accept the token from SYNCLINE_TOKEN. Use the one in');
+  const otherFile = join(directory, 'other-token');
+  await writeFile(otherFile, 'xyz789\n', { mode: 0o600 });
+  const other = await runCli(trusting, { environment: { SYNCLINE_TOKEN_FILE: otherFile } });
+  expect(other.stderr).toContain(
+    `does not accept the token from ${otherFile} (from SYNCLINE_TOKEN_FILE). Use`,
+  );
   expect(await runCli(trusting, { environment })).toMatchObject({ code: 0 });
 });
 
@@ -85,8 +91,30 @@ test('the files of make-secrets.sh are enough for mutual TLS with a token', asyn
   const url = (await server.url()).replace('http:', 'https:');
   expect(await runCli(['status', '--url', url, '--ca-file', path('ca.pem')])).toMatchObject({
     code: 3,
-    stderr: `syncline: cannot reach ${url} (it requires a client certificate). Pass --config with tls.cert_file and tls.key_file.\n`,
+    stderr: `syncline: cannot reach ${url} (it requires a client certificate). Pass --cert-file and --key-file, or --config with tls.cert_file and tls.key_file.\n`,
   });
   const asked = await runCli(['status', '--url', url, '--config', path('client.toml')]);
   expect(asked).toMatchObject({ code: 0, stderr: '' });
+
+  const named = [
+    'status',
+    '--url',
+    url,
+    '--ca-file',
+    path('ca.pem'),
+    '--cert-file',
+    path('client.pem'),
+  ];
+  const whole = await runCli([...named, '--key-file', path('client.key')], {
+    environment: { SYNCLINE_TOKEN_FILE: path('token') },
+  });
+  expect(whole).toMatchObject({ code: 0, stderr: '' });
+  expect(await runCli(named)).toMatchObject({
+    code: 2,
+    stderr:
+      'syncline: --cert-file is given but --key-file is not. A client certificate needs its key: pass both.\n',
+  });
+  const mismatched = await runCli([...named, '--key-file', path('server.key')]);
+  expect(mismatched).toMatchObject({ code: 2 });
+  expect(mismatched.stderr).toContain(`--key-file: cannot use ${path('server.key')}: `);
 });

@@ -16,8 +16,15 @@ export function reportFailure(world: CliWorld, thrown: unknown, isDebug: boolean
   // The message may come from a server, so it is not trusted.
   world.stderr.write(`${paint('red', 'syncline:')} ${printable(message)}${hint}\n`);
   if (isDebug) {
-    const lines = inspect(thrown, { depth: 6 }).split('\n');
+    const lines = withoutMessage(inspect(thrown, { depth: 6 }), thrown).split('\n');
     world.stderr.write(`${lines.map(printable).join('\n')}\n`);
   }
   return isExpected ? exitCodeOf(thrown) : 1;
+}
+
+/** The message is printed above, so the stack begins with the class only. */
+function withoutMessage(stack: string, thrown: unknown): string {
+  if (!(thrown instanceof Error) || thrown.message === '') return stack;
+  const at = stack.indexOf(`: ${thrown.message}`);
+  return at === -1 ? stack : stack.slice(0, at) + stack.slice(at + 2 + thrown.message.length);
 }

@@ -71,7 +71,8 @@ test('the help begins with examples', async () => {
 
 test('"help COMMAND" is the same as "COMMAND --help"', async () => {
   expect(await run('help')).toEqual(await run('--help'));
-  expect(await run('help config show')).toEqual(await run('config show --help'));
+  for (const line of ['jobs', 'config show', 'jobs show'])
+    expect(await run(`help ${line}`)).toEqual(await run(`${line} --help`));
 });
 
 test('wrong usage is one line with the closest match and how to get help', async () => {
@@ -84,6 +85,10 @@ test('wrong usage is one line with the closest match and how to get help', async
     'stop',
     'sets',
     'help sets',
+    'help jobs nope',
+    'help jobs show nope',
+    'status extra',
+    'jobs show a b',
     'sets --help',
     'config shw',
     'dev --memory',
@@ -135,6 +140,7 @@ test('a stack trace is printed only with --debug or SYNCLINE_DEBUG', async () =>
   for (const { stderr, exit } of [flag, variable]) {
     expect(stderr).toMatch(/^syncline: --url is "nonsense"/);
     expect(stderr).toContain('    at ');
+    expect(stderr.match(/--url is "nonsense"/g)).toHaveLength(1);
     expect(exit).toBe(2);
   }
 });

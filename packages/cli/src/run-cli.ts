@@ -1,20 +1,16 @@
 // From arguments to an exit code.
-import { CommanderError } from 'commander';
+import { type Command, CommanderError } from 'commander';
 import type { CliWorld } from './cli-world.js';
 import { CommandExit } from './command-exit.js';
-import { createProgram } from './program.js';
+import { createProgram, fillCommand } from './program.js';
 import { WrongUsage } from './wrong-usage.js';
 
 export async function runCli(world: CliWorld, args: readonly string[]): Promise<number> {
   const [first, ...others] = args;
   const program = createProgram(world);
   try {
-    const wanted = first === 'help' ? [...others, '--help'] : args;
-    const [name = ''] = wanted;
-    // For an unknown command, --help would show the general help, as if nothing were wrong.
-    const isUnknown =
-      /^[^-]/.test(name) && program.commands.every((known) => known.name() !== name);
-    await program.parseAsync(isUnknown ? [name] : wanted, { from: 'user' });
+    if (first === 'help') await showHelp(program, world, others);
+    else await program.parseAsync(isKnown(program, first) ? args : args.slice(0, 1), FROM_USER);
     return 0;
   } catch (thrown) {
     // Commander throws for help and version, too; without a command, it shows the help and fails.
@@ -24,6 +20,28 @@ export async function runCli(world: CliWorld, args: readonly string[]): Promise<
     const { reportFailure } = await import('./failure.js');
     return reportFailure(world, await explainWrongUsage(thrown), isDebug(world, args));
   }
+}
+
+const FROM_USER = { from: 'user' } as const;
+
+/** For an unknown command, --help would show the general help, as if nothing were wrong. */
+function isKnown({ commands }: Command, name = ''): boolean {
+  return !/^[^-]/.test(name) || commands.some((known) => known.name() === name);
+}
+
+/** `help jobs show` is the same as `jobs show --help`, but a name that does not exist is an error. */
+async function showHelp(program: Command, world: CliWorld, args: readonly string[]): Promise<void> {
+  let command = program;
+  for (const name of args.filter((arg) => !arg.startsWith('-'))) {
+    const child = command.commands.find((known) => known.name() === name);
+    if (child === undefined) {
+      const text = `unknown command '${name}'`;
+      throw new WrongUsage(command, new CommanderError(1, 'commander.unknownCommand', text));
+    }
+    if (command === program) await fillCommand(child, world);
+    command = child;
+  }
+  command.outputHelp();
 }
 
 /** Node opens all modules of a command at once, so `import()` fails if the limit of open files is low. */

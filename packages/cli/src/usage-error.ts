@@ -9,7 +9,8 @@ import type { WrongUsage } from './wrong-usage.js';
 const SETS_HINT = ' To use sets, connect a Redis client, for example: redis-cli -p 7402.';
 
 export function usageError({ command, error }: WrongUsage): SynclineError {
-  const text = error.message.replace(/^error: /, '').replace(/\.?(\s*\n.*)?$/s, '');
+  const text =
+    error.code === 'commander.excessArguments' ? excessText(command) : plainText(error.message);
   const given = /'([^'\s]+)/.exec(text)?.[1] ?? '';
   const isOption = error.code === 'commander.unknownOption';
   const hint =
@@ -18,6 +19,19 @@ export function usageError({ command, error }: WrongUsage): SynclineError {
       (command.parent === null && given === 'sets' ? SETS_HINT : '');
   const message = `${text.replaceAll("'", '"')}.${hint} See "${pathOf(command)} --help".`;
   return new SynclineError('invalid-argument', message, { cause: error });
+}
+
+function plainText(message: string): string {
+  return message.replace(/^error: /, '').replace(/\.?(\s*\n.*)?$/s, '');
+}
+
+/** Commander only counts the arguments. */
+function excessText(command: Command): string {
+  const { args, registeredArguments: wanted } = command;
+  const extra = args.slice(wanted.length).map((arg) => JSON.stringify(arg.slice(0, 100)));
+  const names = wanted.map((argument) => argument.name()).join(' and ');
+  const more = wanted.length === 0 ? 'no arguments' : `only ${names}`;
+  return `"${command.name()}" takes ${more}; unexpected: ${extra.join(', ')}`;
 }
 
 /** For a command that runs another one: an unknown option was probably meant for the other command. */
@@ -42,6 +56,7 @@ function settingHint(flag: string): string | undefined {
 function suggest(given: string, command: Command, code: string): string {
   if (code === 'commander.unknownCommand') {
     const names = command.commands.map((child) => child.name());
+    if (names.length === 0) return ` "${command.name()}" has no commands.`;
     return suggestion(given, names) || ` Commands: ${names.join(', ')}.`;
   }
   if (code !== 'commander.unknownOption') return '';

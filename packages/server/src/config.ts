@@ -17,4 +17,5 @@ export type { ServerConfig, ServerCredentials, TlsCredentials } from './config/s
 export { SETTING_LIST, type SettingEntry } from './config/setting-list.js';
 export { describeOrigin, type SettingOrigin } from './config/setting-origin.js';
 export type { ServerSettings } from './config/settings-schema.js';
+export { type UsedPort, usedPorts } from './config/used-ports.js';
 export { formatLogLine } from './logs/log-line.js';

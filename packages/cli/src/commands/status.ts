@@ -9,6 +9,7 @@ import { printableJson } from '../printable.js';
 import { fetchStatus } from '../status/fetch-status.js';
 import { renderStatus } from '../status/render-status.js';
 import { type StatusTargetOptions, statusTarget } from '../status/status-target.js';
+import { addTargetOptions } from '../status/target-options.js';
 
 interface StatusOptions extends StatusTargetOptions {
   readonly json?: true;
@@ -20,10 +21,7 @@ export function fillStatusCommand(command: Command, world: CliWorld): void {
     ['syncline status --url https://n2:7400 --ca-file ca.pem', 'a remote server'],
     ['syncline status --json', 'for scripts'],
   ]);
-  command
-    .option('--url <url>', 'Server URL (or SYNCLINE_URL; http://127.0.0.1:7400)')
-    .option('--ca-file <file>', 'PEM file with the CA that signed the server certificate')
-    .option('--config <file>', "The server's TOML file: provides address, token and certificates")
+  addTargetOptions(command)
     .option('--json', 'Print JSON')
     .action((options: StatusOptions) => status(world, options));
 }

@@ -14,6 +14,7 @@ import {
   type StatusTargetOptions,
   statusTarget,
 } from '../status/status-target.js';
+import { addTargetOptions } from '../status/target-options.js';
 import { fetchFairFacts, type TopQuery } from './top-facts.js';
 import { isUnused, renderOutage, renderTop } from './top-table.js';
 
@@ -41,10 +42,8 @@ export function addTopCommand(fair: Command, world: CliWorld): void {
   ]);
   command
     .option('--tracker <name>', 'Show only this tracker')
-    .option('--limit <count>', `Rows to show per table (${LIMIT_BY_DEFAULT})`)
-    .option('--url <url>', 'Server URL (or SYNCLINE_URL; http://127.0.0.1:7400)')
-    .option('--ca-file <file>', 'PEM file with the CA that signed the server certificate')
-    .option('--config <file>', "The server's TOML file: provides address, token and certificates")
+    .option('--limit <count>', `Rows to show per table (${LIMIT_BY_DEFAULT})`);
+  addTargetOptions(command)
     .option('--json', 'Print JSON, one object per line')
     .addHelpText('after', LIVE)
     .action((options: TopOptions) => top(world, options));

@@ -1,6 +1,6 @@
 import { SynclineError } from '@syncline/kernel';
 import { expect, test } from 'vitest';
-import { toCliError, unknownTagText } from './job-target.js';
+import { toCliError, unknownTagError, unknownTagText } from './job-target.js';
 
 test.each([
   'no such job: "nightly". GET /api/jobs lists all jobs.',
@@ -32,16 +32,21 @@ test('other errors are returned unchanged', () => {
   for (const other of others) expect(toCliError(other, 'nightly')).toBe(other);
 });
 
-test('the warning names the known tags, so that a typo is obvious', () => {
-  const start = '🟡 No task has written tag "ingst", and it is not expected.';
-  expect(unknownTagText('ingst', ['ingest', 'report'])).toBe(
-    `${start} Known tags: ingest, report.`,
-  );
-  expect(unknownTagText('ingst', [])).toBe(`${start} The job has no tags yet.`);
+test('the warning and the error name the known tags, so that a typo is obvious', () => {
   const many = Array.from({ length: 25 }, (_, at) => `t${at}`);
-  expect(unknownTagText('ingst', many)).toMatch(/ t19 and 5 more\.$/);
+  const warn = (known: readonly string[]) => unknownTagText({ tag: 'ingst', known });
+  const start = '🟡 No task has written tag "ingst", and it is not expected.';
+  expect(warn(['ingest', 'report'])).toBe(`${start} Known tags: ingest, report.`);
+  expect(warn([])).toBe(`${start} The job has no tags yet.`);
+  expect(warn(many)).toMatch(/ t19 and 5 more\.$/);
+  const refuse = (known: readonly string[]) => unknownTagError('nightly', { tag: 'ingst', known });
+  const what = 'no task of job "nightly" has written tag "ingst", and it is not expected;';
+  expect(refuse(['ingest', 'report']).message).toBe(`${what} known tags: ingest, report.`);
+  expect(refuse([]).message).toBe(`${what} the job has no tags yet.`);
 });
 
 test('control characters in names are escaped', () => {
-  expect(unknownTagText('a\u001b[2J', ['b\u001b[2J'])).not.toContain('\u001b');
+  const unknown = { tag: 'a\u001b[2J', known: ['b\u001b[2J'] };
+  expect(unknownTagText(unknown)).not.toContain('\u001b');
+  expect(unknownTagError('j', unknown).message).not.toContain('\u001b');
 });

@@ -2,11 +2,11 @@
 import { jobsLimits, type Scope } from '@syncline/jobs';
 import { SynclineError } from '@syncline/kernel';
 import type { Command } from 'commander';
-import { type CliWorld, say } from '../cli-world.js';
 import { cliLimits } from '../limits.js';
 import { printable } from '../printable.js';
 import { fetchAnswer } from '../status/fetch-answer.js';
 import type { StatusTarget, StatusTargetOptions } from '../status/status-target.js';
+import { addTargetOptions } from '../status/target-options.js';
 import { isJobAnswer, type JobAnswer } from './job-answers.js';
 
 export interface JobCommandOptions extends StatusTargetOptions {
@@ -19,11 +19,7 @@ export interface ScopeOptions {
 }
 
 export function addServerOptions(command: Command, jsonHelp: string): Command {
-  return command
-    .option('--url <url>', 'Server URL (or SYNCLINE_URL; http://127.0.0.1:7400)')
-    .option('--ca-file <file>', 'PEM file with the CA that signed the server certificate')
-    .option('--config <file>', "The server's TOML file: provides address, token and certificates")
-    .option('--json', jsonHelp);
+  return addTargetOptions(command).option('--json', jsonHelp);
 }
 
 export function addScopeOptions(command: Command): Command {
@@ -110,27 +106,39 @@ export function undefinedIfDamaged(thrown: unknown): undefined {
   if (!(thrown instanceof SynclineError) || thrown.code !== 'corrupt') throw thrown;
 }
 
-/** More would push the warning off the screen. */
+/** More would push the message off the screen. */
 const SHOWN_TAGS_MAX = 20;
 
-/**
- * A misspelled tag looks like one that has not been started, and watching it would wait forever. This only warns,
- * because a tag that is not declared may still be written.
- */
-export async function warnIfTagUnknown(
-  world: CliWorld,
-  target: StatusTarget,
-  { jobId, scope: { tag } }: { readonly jobId: string; readonly scope: Scope },
-): Promise<void> {
-  if (tag === undefined) return;
-  const { progress } = await fetchJob(target, jobId, {}); // its tags are those expected or written
-  const known = progress.tags.map((row) => row.tag);
-  if (!known.includes(tag)) say(world, unknownTagText(tag, known));
+export interface UnknownTag {
+  readonly tag: string;
+  readonly known: readonly string[];
 }
 
-export function unknownTagText(tag: string, known: readonly string[]): string {
-  const shown = known.slice(0, SHOWN_TAGS_MAX).map(printable).join(', ');
-  const more = known.length > SHOWN_TAGS_MAX ? ` and ${known.length - SHOWN_TAGS_MAX} more` : '';
-  const there = known.length === 0 ? 'The job has no tags yet.' : `Known tags: ${shown}${more}.`;
+/** The tag of the scope, if no task has written it and it is not expected. It is probably misspelled. */
+export async function unknownTag(
+  target: StatusTarget,
+  { jobId, scope: { tag } }: { readonly jobId: string; readonly scope: Scope },
+): Promise<UnknownTag | undefined> {
+  if (tag === undefined) return undefined;
+  const { progress } = await fetchJob(target, jobId, {}); // its tags are those expected or written
+  const known = progress.tags.map((row) => row.tag);
+  return known.includes(tag) ? undefined : { tag, known };
+}
+
+/** For a command that waits: a tag that is not expected may still be written. */
+export function unknownTagText({ tag, known }: UnknownTag): string {
+  const there = known.length === 0 ? 'The job has no tags yet.' : `Known tags: ${listed(known)}.`;
   return `🟡 No task has written tag "${printable(tag)}", and it is not expected. ${there}`;
+}
+
+export function unknownTagError(jobId: string, { tag, known }: UnknownTag): SynclineError {
+  const there = known.length === 0 ? 'the job has no tags yet' : `known tags: ${listed(known)}`;
+  const what = `no task of job ${JSON.stringify(jobId)} has written tag ${JSON.stringify(tag)}`;
+  return new SynclineError('not-found', `${what}, and it is not expected; ${there}.`);
+}
+
+function listed(tags: readonly string[]): string {
+  const shown = tags.slice(0, SHOWN_TAGS_MAX).map(printable).join(', ');
+  const more = tags.length - SHOWN_TAGS_MAX;
+  return more > 0 ? `${shown} and ${more} more` : shown;
 }

@@ -60,8 +60,11 @@ test('show prints a job, a task or one state, with control characters escaped', 
   expect(one.stdout).toContain('message  a\\x1b[2Jb\\x0ac');
   expect(one.stdout).toContain('payload  {"page":3}');
   expect(one.stderr).toBe('');
-  const typo = await run('show show-1 --tag prase');
-  expect(typo).toMatchObject({ exit: 0, stderr: expect.stringContaining('Known tags: ') });
+  for (const line of ['show show-1 --tag prase', 'show show-1 --task 0 --tag prase --json']) {
+    const { exit, stdout, stderr } = await run(line);
+    expect({ exit, stdout }).toEqual({ exit: 4, stdout: '' });
+    expect(stderr).toContain('has written tag "prase", and it is not expected; known tags: ');
+  }
   for (const line of ['show show-1', 'show show-1 --json', 'show show-1 --task 0 --tag parse'])
     expect((await run(line)).stdout).not.toContain('\u001b');
   expect(JSON.parse((await run('show show-1 --json')).stdout)).toMatchObject({

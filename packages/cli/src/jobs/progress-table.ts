@@ -68,7 +68,12 @@ function describeWorst({ tag, taskId, message, status, statusClass }: State): st
   if (message !== '') return `task ${taskId}  ${printable(message)}`;
   return statusClass === 'not-started'
     ? `task ${taskId} has not started`
-    : `task ${taskId}  status ${status}`;
+    : `task ${taskId}  ${isNamed(status) ? statusClass : `status ${status}`}`;
+}
+
+/** The usual statuses from -2, a warning, to 2, running. The others have a meaning that only the task knows. */
+function isNamed(status: number): boolean {
+  return status >= -2 && status <= 2;
 }
 
 function noteColorOf({ failed, warned }: Counts): Color {

@@ -1,4 +1,5 @@
 // `jobs set` and `jobs run` against a real server: reported states, and exit codes.
+import { hostname } from 'node:os';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type JobServer, openTasks, startJobServer } from '../testing/job-server.js';
 import { createTestWorld } from '../testing/test-world.js';
@@ -35,8 +36,8 @@ async function leaseOf(jobId: string): Promise<string | undefined> {
 
 test('set creates the job and writes every kind of state', async () => {
   const first = await jobs('set', 'shell', '--tasks', '2', ...ingest, '--started');
-  expect(first).toMatchObject({ exit: 0, stderr: 'Task 0, ingest: running, version 1.\n' });
-  await jobs(
+  expect(first).toMatchObject({ exit: 0, stderr: 'shell, task 0, ingest: running\n' });
+  const custom = await jobs(
     'set',
     'shell',
     ...ingest,
@@ -47,10 +48,14 @@ test('set creates the job and writes every kind of state', async () => {
     '--message',
     'page 4',
   );
+  expect(custom.stderr).toBe('shell, task 0, ingest: running, 40%\n');
   expect(await stateOf('shell')).toMatchObject({ status: 20, progress: 0.4, message: 'page 4' });
   expect((await server.store.aggregate('shell', {})).percent).toBe(20);
   await jobs('set', 'shell', ...ingest, '--progress', '0.5');
   expect(await stateOf('shell')).toMatchObject({ status: 2, progress: 0.5, message: '' });
+  const world = createTestWorld();
+  await world.run('jobs', 'show', 'shell', '--tag', 'ingest', '--task', '0', '--url', server.url);
+  expect(world.stdout()).toContain('progress  50%');
   await jobs('set', 'shell', ...ingest, '--warning', 'slow');
   expect(await stateOf('shell')).toMatchObject({ status: -2, message: '🟡 slow' });
   await jobs('set', 'shell', ...ingest, '--error', 'disk full');
@@ -65,7 +70,7 @@ test('set ignores a different number of tasks, and says so', async () => {
   const { exit, stderr } = await jobs('set', 'two', '--tasks', '5', ...ingest, '--progress', '0.5');
   expect(exit).toBe(0);
   expect(stderr).toBe(
-    'Job two has 2 tasks; ignoring --tasks 5.\nTask 0, ingest: running, version 2.\n',
+    'Job two has 2 tasks; ignoring --tasks 5.\ntwo, task 0, ingest: running, 50%\n',
   );
 });
 
@@ -209,6 +214,36 @@ test('run keeps the exit code of a command whose task was taken over', async () 
   await other?.setState({ tag: 'ingest', status: 30 });
   world.send('SIGTERM');
   expect(await ended).toBe(5);
-  expect(world.stderr()).toContain('could not report the end of the task to job taken');
+  expect(world.stderr()).toBe(
+    'syncline: could not report the end of the task to job taken: another process has claimed task 0.\n',
+  );
   expect((await stateOf('taken'))?.status).toBe(30);
+});
+
+test('a takeover of a held task names the holder, and a free task is taken silently', async () => {
+  const [holder] = await openTasks(server.store, 'held', 1);
+  const taken = await jobs('set', 'held', ...ingest, '--started');
+  const name = `${hostname()}:${process.pid}`;
+  expect(taken.stderr).toContain(`Task 0 was held by ${name}; that process can no longer write.\n`);
+  await expect(holder?.setStarted({ tag: 'ingest' })).rejects.toThrow('claimed by another process');
+  const again = await jobs('set', 'held', ...ingest, '--progress', '0.5');
+  expect(again.stderr).not.toContain('was held');
+});
+
+test('run says at once, and once, that its task was taken over', { timeout: 30_000 }, async () => {
+  const world = createTestWorld();
+  const line = ['run', 'lost', '--tasks', '1', ...ingest, '--url', server.url];
+  const script = 'trap "exit 5" TERM; while :; do sleep 0.1; done';
+  const ended = world.run('jobs', ...line, '--', 'sh', '-c', script);
+  await expect.poll(async () => (await stateOf('lost').catch(() => undefined))?.status).toBe(1);
+  const taken = await jobs('set', 'lost', ...ingest, '--progress', '0.5');
+  expect(taken.stderr).toContain('Task 0 was held by');
+  const notice =
+    'syncline: another process has claimed task 0. The command keeps running, but is no longer reported.\n';
+  await expect.poll(() => world.stderr(), { timeout: 20_000, interval: 100 }).toBe(notice); // the next heartbeat
+  world.send('SIGTERM');
+  expect(await ended).toBe(5);
+  expect(world.stderr()).toBe(
+    `${notice}syncline: could not report the end of the task to job lost: another process has claimed task 0.\n`,
+  );
 });

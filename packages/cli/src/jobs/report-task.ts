@@ -15,6 +15,7 @@ import { fetchAnswer } from '../status/fetch-answer.js';
 import { type StatusTarget, statusTarget } from '../status/status-target.js';
 import { isCreation, isJobAnswer, isLeaseAnswer, isWriteAnswer } from './job-answers.js';
 import { fetchJob, type JobCommandOptions, jobPath, noSuchTask, taskIdOf } from './job-target.js';
+import { previousHolder } from './previous-holder.js';
 
 export interface ReportOptions extends JobCommandOptions {
   readonly task: string;
@@ -29,11 +30,19 @@ export function addReportOptions(command: Command): Command {
     .option('--tasks <count>', 'Number of tasks; creates the job if it does not exist');
 }
 
-/** Claims the task, which fences any process that reported for it before. */
+/** For the help of a command that claims its task. */
+export const NEWEST_CLAIM =
+  '\nThe newest claim of a task wins: a process that held it before can no longer write.';
+
+/** Called with each refusal because another process has the task. */
+type OnFenced = (error: SynclineError) => void;
+
+/** Claims the task, which fences any process that reported for it before; if there was one, it is named. */
 export async function openReporter(
   world: CliWorld,
   jobId: string,
   options: ReportOptions,
+  onFenced: OnFenced = () => {},
 ): Promise<JobManager> {
   const target = statusTarget(options, world.environment);
   const taskIndex = taskIdOf(options.task);
@@ -50,8 +59,17 @@ export async function openReporter(
       world,
       `Job ${printable(jobId)} has ${numTasks} ${numTasks === 1 ? 'task' : 'tasks'}; ignoring --tasks ${wanted}.`,
     );
-  const task = { store: httpTaskStore(target), jobId, taskIndex, numTasks };
-  return createJobManager(task, { log: silentLogger });
+  const holder =
+    known && (await previousHolder(target, { jobId, taskId: taskIndex, tag: options.tag }));
+  const task = { store: httpTaskStore(target, onFenced), jobId, taskIndex, numTasks };
+  const manager = await createJobManager(task, { log: silentLogger });
+  if (holder !== undefined) say(world, takeoverText(taskIndex, holder));
+  return manager;
+}
+
+function takeoverText(taskId: number, holder: string): string {
+  const who = holder === '' ? 'a process that gave no name' : printable(holder);
+  return `Task ${taskId} was held by ${who}; that process can no longer write.`;
 }
 
 function noSuchJob(thrown: SynclineError): SynclineError {
@@ -76,7 +94,11 @@ type TaskStore = Pick<JobStore, 'capabilities' | 'createJob' | 'getJob' | 'lease
  * A job store over the server's HTTP API, reduced to what a manager needs to report for one task. The manager adds
  * retries, heartbeats, messages and fencing.
  */
-function httpTaskStore(target: StatusTarget): JobStore {
+function httpTaskStore(target: StatusTarget, onFenced: OnFenced): JobStore {
+  const rethrow = (thrown: unknown): never => {
+    if (thrown instanceof SynclineError && thrown.code === 'fenced') onFenced(thrown);
+    throw thrown;
+  };
   const taskPath = (jobId: string, taskId: number, rest: string) =>
     `${jobPath(jobId)}/tasks/${taskId}/${rest}`;
   const store: TaskStore = {
@@ -100,11 +122,13 @@ function httpTaskStore(target: StatusTarget): JobStore {
     async lease({ jobId, taskId, action, ttlMs, holder, incarnation, epoch }): Promise<TaskLease> {
       const body = action === 'claim' ? { incarnation, ttlMs, holder } : { incarnation, epoch };
       const path = taskPath(jobId, taskId, action);
-      return (await fetchAnswer(target, path, isLeaseAnswer, { method: 'POST', body })).lease;
+      const options = { method: 'POST', body } as const;
+      return (await fetchAnswer(target, path, isLeaseAnswer, options).catch(rethrow)).lease;
     },
     async setState({ jobId, taskId, tag, ...body }): Promise<SetStateResult> {
       const path = taskPath(jobId, taskId, `tags/${encodeURIComponent(tag)}`);
-      return fetchAnswer(target, path, isWriteAnswer, { method: 'PUT', body });
+      const options = { method: 'PUT', body } as const;
+      return fetchAnswer(target, path, isWriteAnswer, options).catch(rethrow);
     },
   };
   return store as JobStore; // a manager that only writes asks for no more

@@ -25,12 +25,15 @@ export function addRmCommand(jobs: Command, world: CliWorld): void {
   const command = jobs.command('rm <job>').description('Delete a job, or mark it as deleted');
   addExamples(command, [
     ['syncline jobs rm nightly-42', 'delete permanently, after confirmation'],
-    ['syncline jobs rm nightly-42 --mark', 'refuse writes, stay readable for now'],
+    ['syncline jobs rm nightly-42 --mark', 'refuse writes, also after confirmation'],
     ['syncline jobs rm nightly-42 --yes', 'without confirmation, for scripts'],
   ]);
   command
-    .option('--mark', 'Mark it as deleted; the server removes it after jobs.retention.marked')
-    .option('--yes', 'Do not ask for confirmation');
+    .option(
+      '--mark',
+      'Mark it as deleted: it refuses writes for good, stays readable, and is removed after jobs.retention.marked',
+    )
+    .option('--yes', 'Do not ask for confirmation, with or without --mark');
   addServerOptions(command, 'Print JSON').action((jobId: string, options: RmOptions) =>
     remove(world, jobId, options),
   );

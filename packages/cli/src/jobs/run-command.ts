@@ -4,7 +4,6 @@
 // that dies shows as a lost task. We exit with the command's exit code, so a cron job or pipeline sees no difference.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { constants } from 'node:os';
-import type { JobManager } from '@syncline/jobs';
 import { SynclineError } from '@syncline/kernel';
 import type { Command } from 'commander';
 import { type CliWorld, say } from '../cli-world.js';
@@ -12,7 +11,7 @@ import { CommandExit } from '../command-exit.js';
 import { addExamples } from '../examples.js';
 import { printable } from '../printable.js';
 import { addServerOptions } from './job-target.js';
-import { addReportOptions, openReporter, type ReportOptions } from './report-task.js';
+import { addReportOptions, NEWEST_CLAIM, openReporter, type ReportOptions } from './report-task.js';
 
 const NOT_FOUND = 127;
 const NOT_RUNNABLE = 126;
@@ -52,7 +51,10 @@ export function addRunCommand(jobs: Command, world: CliWorld): void {
     'Accepted for consistency; has no effect, since the output is that of the command',
   );
   command
-    .addHelpText('after', '\nThe exit code is that of the command, or 128 plus the signal number.')
+    .addHelpText(
+      'after',
+      `\nThe exit code is that of the command, or 128 plus the signal number.${NEWEST_CLAIM}`,
+    )
     .action((jobId: string, line: readonly string[], options: ReportOptions) =>
       run(world, { jobId, line, options }),
     );
@@ -67,9 +69,18 @@ async function run(
   }: { readonly jobId: string; readonly line: readonly string[]; readonly options: ReportOptions },
 ): Promise<void> {
   const { tag } = options;
-  const job = await openReporter(world, jobId, options);
+  let loss: string | undefined;
+  let isRunning = false;
+  const job = await openReporter(world, jobId, options, (error) => {
+    const isKnown = loss !== undefined;
+    loss ??= lossText(error, options);
+    const effect = 'The command keeps running, but is no longer reported.';
+    if (isRunning && !isKnown) say(world, `syncline: ${printable(loss)}. ${effect}`);
+  });
   await job.setStarted({ tag });
+  isRunning = true;
   const { code, failure } = await execute(world, line);
+  isRunning = false;
   const report = async () => {
     await (failure === undefined ? job.setFinished({ tag }) : job.setError(failure, { tag }));
     await job.close();
@@ -77,9 +88,18 @@ async function run(
   try {
     await Promise.race([report(), rejectWhenStopped(world)]);
   } catch (thrown) {
-    tellUnreported(world, job, thrown);
+    const reason = loss === undefined ? SynclineError.from(thrown).message : `${loss}.`;
+    const what = `could not report the end of the task to job ${jobId}`;
+    // The exit code stays: the command has done its work.
+    say(world, `syncline: ${printable(`${what}: ${reason}`)}`);
   }
   if (code !== 0) throw new CommandExit(code);
+}
+
+/** Without the advice of the server, which is to stop this process. */
+function lossText({ details, message }: SynclineError, { task }: ReportOptions): string {
+  if (details['reason'] === 'epoch') return `another process has claimed task ${task}`;
+  return message.replace(/\.\s.*$/s, '');
 }
 
 function execute(world: CliWorld, [command = '', ...args]: readonly string[]): Promise<Ended> {
@@ -128,13 +148,4 @@ function rejectWhenStopped(world: CliWorld): Promise<never> {
     const stopped = new SynclineError('aborted', 'interrupted before the server answered');
     world.onStopEvent(() => void setTimeout(reject, STOP_MS, stopped));
   });
-}
-
-/** A failed report does not change the exit code: the command has done its work. */
-function tellUnreported(world: CliWorld, { info }: JobManager, thrown: unknown): void {
-  const { message } = SynclineError.from(thrown);
-  say(
-    world,
-    `syncline: could not report the end of the task to job ${info.jobId}: ${printable(message)}`,
-  );
 }

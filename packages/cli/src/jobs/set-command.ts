@@ -1,12 +1,13 @@
 // `syncline jobs set`: writes one state, so that shell scripts can take part in a job.
-import { type JobManager, JobStatus } from '@syncline/jobs';
+import { type JobManager, JobStatus, type State } from '@syncline/jobs';
 import { SynclineError } from '@syncline/kernel';
 import type { Command } from 'commander';
 import { type CliWorld, say } from '../cli-world.js';
 import { addExamples } from '../examples.js';
 import { printable, printableJson } from '../printable.js';
 import { addServerOptions } from './job-target.js';
-import { addReportOptions, openReporter, type ReportOptions } from './report-task.js';
+import { percentText } from './percent-text.js';
+import { addReportOptions, NEWEST_CLAIM, openReporter, type ReportOptions } from './report-task.js';
 
 /** The lowest status of a running task that is not "started". */
 const RUNNING = 2;
@@ -43,9 +44,9 @@ export function addSetCommand(jobs: Command, world: CliWorld): void {
     )
     .option('--message <text>', 'Human-readable message')
     .option('--progress <share>', 'Progress from 0 to 1; implies running if given alone');
-  addServerOptions(command, 'Print the state as JSON').action(
-    (jobId: string, options: SetOptions) => set(world, jobId, options),
-  );
+  addServerOptions(command, 'Print the state as JSON')
+    .addHelpText('after', NEWEST_CLAIM)
+    .action((jobId: string, options: SetOptions) => set(world, jobId, options));
 }
 
 async function set(world: CliWorld, jobId: string, options: SetOptions): Promise<void> {
@@ -53,11 +54,13 @@ async function set(world: CliWorld, jobId: string, options: SetOptions): Promise
   await using job = await openReporter(world, jobId, options);
   const { state } = await write(job);
   if (options.json) world.stdout.write(`${printableJson(state, 0)}\n`);
-  else
-    say(
-      world,
-      `Task ${state.taskId}, ${printable(state.tag)}: ${state.statusClass}, version ${state.version}.`,
-    );
+  else say(world, confirmation(state));
+}
+
+/** `nightly, task 0, ingest: running, 40%` */
+function confirmation({ jobId, taskId, tag, statusClass, progress }: State): string {
+  const share = progress === undefined ? '' : `, ${percentText(progress)}`;
+  return `${printable(jobId)}, task ${taskId}, ${printable(tag)}: ${printable(statusClass)}${share}`;
 }
 
 type Write = (job: JobManager) => ReturnType<JobManager['setFinished']>;

@@ -16,8 +16,10 @@ import {
   type JobCommandOptions,
   type ScopeOptions,
   scopeOf,
-  warnIfTagUnknown,
+  unknownTag,
+  unknownTagError,
 } from './job-target.js';
+import { percentText } from './percent-text.js';
 import { renderProgress } from './progress-table.js';
 import { renderLost, type ViewOptions } from './watch-view.js';
 
@@ -41,7 +43,8 @@ async function show(world: CliWorld, jobId: string, options: ShowOptions): Promi
   const scope = scopeOf(options);
   const target = statusTarget(options, environment);
   const answer = await fetchJob(target, jobId, scope);
-  await warnIfTagUnknown(world, target, { jobId, scope });
+  const unknown = await unknownTag(target, { jobId, scope });
+  if (unknown !== undefined) throw unknownTagError(jobId, unknown);
   if (options.json) {
     stdout.write(`${printableJson(answer)}\n`);
     return;
@@ -92,9 +95,7 @@ function stateFacts(state: State): readonly (readonly string[])[] {
     ['tag', printable(state.tag)],
     ['status', `${state.status} (${printable(state.statusClass)})`],
     ['message', printable(state.message)],
-    ...(state.progress === undefined
-      ? []
-      : [['progress', `${Math.floor(state.progress * 1_000) / 10}%`]]),
+    ...(state.progress === undefined ? [] : [['progress', percentText(state.progress)]]),
     ['written', state.version === 0 ? 'never' : timeText(state.timestampMs)],
     ['version', `${state.version}, revision ${state.revision}`],
     ...(payload === undefined ? [] : [['payload', printableJson(payload, 0)]]),

@@ -66,9 +66,13 @@ test('exit codes: 1 with a failure, 0 for a finished scope, 4 if deleted or mark
   await task?.setError('no', { tag: 'parse' });
   const over = await watch(server, ['ends', '--until-finished'], {});
   expect(over.exit).toBe(1);
-  expect(over.stderr).toContain(
-    'ended unfinished: 1 of 2 cells failed, and 0 ended with a warning.',
-  );
+  expect(over.stderr).toContain('ended unfinished: 1 of 2 cells failed.\n');
+  await task?.setWarning('slow', { tag: 'ingest' });
+  const both = await watch(server, ['ends', '--until-finished'], {});
+  expect(both.stderr).toContain(': 1 of 2 cells failed, and 1 ended with a warning.\n');
+  const warned = await watch(server, ['ends', '--until-finished', '--tag', 'ingest'], {});
+  expect(warned.stderr).toContain(': 1 of 1 cell ended with a warning.\n');
+  await task?.setFinished({ tag: 'ingest' });
   expect((await watch(server, ['ends', '--until-finished', '--tag', 'ingest'], {})).exit).toBe(0);
   const [open] = await openTasks(server.store, 'deleted', 1);
   const deletion = await watch(server, ['deleted', '--until-finished'], {

@@ -11,7 +11,7 @@ import { fetchAnswer } from '../status/fetch-answer.js';
 import type { StatusTarget } from '../status/status-target.js';
 import { type FollowDeps, type FollowItem, followJob } from './follow-job.js';
 import { isStatePage } from './job-answers.js';
-import { fetchJob, jobPath, scopeQuery, warnIfTagUnknown } from './job-target.js';
+import { fetchJob, jobPath, scopeQuery, unknownTag, unknownTagText } from './job-target.js';
 import { type Ending, JobWatch } from './job-watch.js';
 import { WatchTable } from './watch-table.js';
 
@@ -29,7 +29,8 @@ export interface WatchPlan {
 
 export async function watchJob(deps: WatchDeps, plan: WatchPlan): Promise<void> {
   const watched = await startWatch(deps, plan);
-  await warnIfTagUnknown(deps.world, deps.target, plan);
+  const unknown = await unknownTag(deps.target, plan);
+  if (unknown !== undefined) say(deps.world, unknownTagText(unknown));
   const output: WatchOutput =
     plan.isTable && watched !== undefined
       ? new WatchTable({ ...deps, watched })
@@ -115,10 +116,7 @@ function conclude(ending: Ending, jobId: string, cells: Counts | undefined): voi
     case 'finished':
       return;
     case 'settled':
-      throw new SynclineError(
-        'aborted',
-        `job ${jobId} ended unfinished: ${cells?.failed} of ${cells?.total} cells failed, and ${cells?.warned} ended with a warning.`,
-      );
+      throw new SynclineError('aborted', `job ${jobId} ended unfinished: ${settledText(cells)}.`);
     case 'marked':
       throw new SynclineError(
         'not-found',
@@ -129,6 +127,14 @@ function conclude(ending: Ending, jobId: string, cells: Counts | undefined): voi
     default:
       unreachable(ending);
   }
+}
+
+/** `1 of 4 cells failed, and 2 ended with a warning`, without a part that is zero. */
+function settledText({ failed = 0, warned = 0, total = 0 }: Partial<Counts> = {}): string {
+  const ofAll = ` of ${total} ${total === 1 ? 'cell' : 'cells'}`;
+  if (failed === 0) return `${warned}${ofAll} ended with a warning`;
+  const also = warned === 0 ? '' : `, and ${warned} ended with a warning`;
+  return `${failed}${ofAll} failed${also}`;
 }
 
 /** Where a watch shows its events: a table, or lines. */

@@ -162,3 +162,15 @@ test('control characters in names and messages are escaped', () => {
   );
   expect(shown.join('').match(/\p{Cc}/gu)).toBeNull();
 });
+
+test('a state without a message is described by its class, and a custom status by its number', () => {
+  const noteOf = (status: number) => {
+    const shown = picture({
+      job: { ...job, numTasks: 1, expectedTags: ['ingest'] },
+      states: [state(0, 'ingest', status)],
+    });
+    const lines = renderWatch(shown, { paint: plainPaint, screen: { columns: 160, rows: 20 } });
+    return /task 0 {2}(.*)/.exec(lines.join('\n'))?.[1]?.trimEnd();
+  };
+  expect([2, -1, 20, -3].map(noteOf)).toEqual(['running', 'failed', 'status 20', 'status -3']);
+});

@@ -28,8 +28,8 @@ export async function runNode(world: CliWorld, options: NodeOptions): Promise<vo
     logger,
     onListening: announcer.listening,
   };
-  const server = await startServer(deps, config, slices).catch((thrown: unknown) => {
-    throw explainStartFailure(thrown, config);
+  const server = await startServer(deps, config, slices).catch(async (thrown: unknown) => {
+    throw await explainStartFailure(thrown, config);
   });
   await announcer.ready();
   void server.ready.then(() => world.reportStarted());

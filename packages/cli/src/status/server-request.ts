@@ -8,6 +8,7 @@ import { SynclineError } from '@syncline/kernel';
 import { errorFromProblem } from '@syncline/protocol';
 import type { StatusTarget } from './status-target.js';
 import { unreachableError } from './unreachable-error.js';
+import { otherServerAdvice } from './url-advice.js';
 
 export interface ServerRequest {
   readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE';
@@ -20,7 +21,7 @@ export interface ServerRequest {
 
 /** Resolves when the response headers have arrived. A change that was sent but not answered may have been applied. */
 export function sendRequest(target: StatusTarget, asked: ServerRequest): Promise<IncomingMessage> {
-  const { url, token, ca, cert, key } = target;
+  const { url, token, ca, cert, key, serverCert } = target;
   const { method, path, body, signal } = asked;
   const options = {
     method,
@@ -29,7 +30,7 @@ export function sendRequest(target: StatusTarget, asked: ServerRequest): Promise
       ...(body !== undefined && { 'content-type': 'application/json' }),
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
     },
-    ...trustOf(ca, cert),
+    ...trustOf(ca, serverCert),
     ...(cert === undefined || key === undefined ? {} : { cert, key }),
     signal,
     agent: false, // close the connection after the response
@@ -80,7 +81,7 @@ export function refusalOf(target: StatusTarget, status: number, body: unknown): 
   if (status !== 200 && isProblem(body)) return errorFromProblem(status, body);
   return new SynclineError(
     'unavailable',
-    `${target.shownUrl} responded, but does not look like a Syncline server. Check --url.`,
+    `${target.shownUrl} responded, but does not look like a Syncline server. ${otherServerAdvice(target)}`,
   );
 }
 
@@ -96,10 +97,10 @@ function isProblem(body: unknown): boolean {
   return typeof body === 'object' && body !== null && 'code' in body && 'detail' in body;
 }
 
-function unauthenticated({ shownUrl, token }: StatusTarget): SynclineError {
-  const what = token === undefined ? 'requires a token' : 'does not accept this token';
-  return new SynclineError(
-    'unauthenticated',
-    `${shownUrl} ${what}. Set SYNCLINE_TOKEN_FILE to the server's token file (auth.token_file).`,
-  );
+function unauthenticated({ shownUrl, tokenSource }: StatusTarget): SynclineError {
+  const text =
+    tokenSource === undefined
+      ? "requires a token. Set SYNCLINE_TOKEN_FILE to the server's token file (auth.token_file)."
+      : `does not accept the token from ${tokenSource}. Use the one in the server's token file (auth.token_file).`;
+  return new SynclineError('unauthenticated', `${shownUrl} ${text}`);
 }

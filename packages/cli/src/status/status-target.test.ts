@@ -39,3 +39,14 @@ test('the token is sent only over loopback or TLS', () => {
   for (const url of ['http://a:1', 'http://10.0.0.1:1', 'http://[fe80::1]:1'])
     expect(() => tokenFor(url)).toThrow(`refusing to send the token to ${url} without TLS.`);
 });
+
+test('for messages, the target knows where its URL and its token come from', () => {
+  expect(statusTarget({}, {})).toMatchObject({
+    urlSource: 'configuration',
+    tokenSource: undefined,
+  });
+  const environment = { SYNCLINE_URL: 'http://127.0.0.1:1', SYNCLINE_TOKEN: 's3cret' };
+  const sources = { urlSource: 'SYNCLINE_URL', tokenSource: 'SYNCLINE_TOKEN' };
+  expect(statusTarget({}, environment)).toMatchObject(sources);
+  expect(statusTarget({ url: 'http://[::1]:1' }, environment).urlSource).toBe('--url');
+});

@@ -181,3 +181,24 @@ test('the service variables of a pod are ignored, but other unknown names are er
     'SYNCLINE_SERVICE',
   );
 });
+
+test('two listeners with the same port are refused, unless one of them is not opened', () => {
+  const same = { flags: { 'http.port': '7466', 'grpc.port': '7466' } };
+  expect(() => resolve(same)).toThrow(/^http\.port and grpc\.port are both 7466\. Give each/);
+  const mesh = { 'resp.port': '7403' };
+  expect(resolve({ flags: mesh }).settings.resp.port).toBe(7403);
+  expect(() => resolve({ flags: { ...mesh, 'mesh.peers': ['2@b:7403'] } })).toThrow(
+    'resp.port and mesh.port are both 7403.',
+  );
+  const free = { flags: { 'http.port': '0', 'grpc.port': '0' } };
+  expect(resolve(free).settings.grpc.port).toBe(0);
+  const disabled = { ...same, file: '[grpc]\nenabled = false' };
+  expect(resolve(disabled).settings.grpc.enabled).toBe(false);
+});
+
+test('invalid TOML is reported with its line', () => {
+  expect(() => resolve({ file: 'node_id = 1\n  [http\nport = 1' })).toThrow(
+    /^syncline\.toml:2:\d+: invalid TOML in "\[http": \S/,
+  );
+  expect(() => resolve({ file: `[${'a'.repeat(500)}` })).toThrow(/ in "\[a{79}": /);
+});

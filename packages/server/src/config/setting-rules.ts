@@ -3,6 +3,7 @@ import { SynclineError } from '@syncline/kernel';
 import { findSetting, type ResolvedList } from './resolved-setting.js';
 import { compareOrigins, describeOrigin } from './setting-origin.js';
 import type { ServerSettings } from './settings-schema.js';
+import { usedPorts } from './used-ports.js';
 
 /**
  * `memory` and `data_dir` exclude each other. If they come from different sources, the one with precedence
@@ -28,6 +29,7 @@ export function chooseDataLocation(list: ResolvedList): ResolvedList {
 
 export function checkCombinations(settings: ServerSettings, list: ResolvedList): void {
   checkTls(settings);
+  checkPorts(settings);
   checkFairStore(settings, list);
   checkJobStore(settings, list);
   const ids = settings.mesh.peers.map((peer) => peer.nodeId);
@@ -52,6 +54,19 @@ function incompleteTls(given: string, missing: string): SynclineError {
     `tls.${missing}`,
     `tls.${given} is set but tls.${missing} is not. TLS needs a certificate and its key: set both.`,
   );
+}
+
+/** The system would report the second one as in use, as if another process had it. */
+function checkPorts(settings: ServerSettings): void {
+  const ports = usedPorts(settings);
+  for (const [at, { listener, port }] of ports.entries()) {
+    const twin = ports.slice(0, at).find((other) => other.port === port);
+    if (twin === undefined) continue;
+    throw invalid(
+      `${listener}.port`,
+      `${twin.listener}.port and ${listener}.port are both ${port}. Give each listener its own port, or 0 for any free one.`,
+    );
+  }
 }
 
 function checkFairStore({ fair: { store, redis } }: ServerSettings, list: ResolvedList): void {

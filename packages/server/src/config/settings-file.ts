@@ -13,6 +13,9 @@ const SECTIONS: ReadonlySet<string> = new Set(
 /** Far deeper than any setting. Nesting beyond it could exhaust the stack of code that traverses it. */
 const DEPTH_MAX = 16;
 
+/** A message stays readable, whatever the file is. */
+const SHOWN_LINE_MAX = 80;
+
 export function parseSettingsFile(text: string, file: string): ReadonlyMap<string, unknown> {
   const values = new Map<string, unknown>();
   const root = parseToml(text, file);
@@ -27,9 +30,11 @@ function parseToml(text: string, file: string): Record<string, unknown> {
   } catch (thrown) {
     if (!(thrown instanceof TomlError)) throw thrown;
     const reason = thrown.message.split('\n')[0]?.replace('Invalid TOML document: ', '');
+    const line = text.split('\n')[thrown.line - 1]?.trim() ?? '';
+    const where = line === '' ? '' : ` in ${JSON.stringify(line.slice(0, SHOWN_LINE_MAX))}`;
     throw new SynclineError(
       'invalid-argument',
-      `${file}:${thrown.line}:${thrown.column}: invalid TOML: ${reason}`,
+      `${file}:${thrown.line}:${thrown.column}: invalid TOML${where}: ${reason}`,
       { details: { file, line: thrown.line, column: thrown.column }, cause: thrown },
     );
   }

@@ -342,3 +342,8 @@ export function segmentLengths(
 function sumOf(lengths: readonly number[]): number {
   return lengths.reduce((sum, length) => sum + length, 0);
 }
+
+/** The progress of one state. It is rounded down, so that 100% means complete. */
+export function percentText(share: number): string {
+  return `${Math.floor(share * 1_000) / 10}%`;
+}

@@ -6,7 +6,7 @@ import { type CliWorld, say } from '../cli-world.js';
 import { addExamples } from '../examples.js';
 import { printable, printableJson } from '../printable.js';
 import { addServerOptions } from './job-target.js';
-import { percentText } from './percent-text.js';
+import { percentText } from './progress-table.js';
 import { addReportOptions, NEWEST_CLAIM, openReporter, type ReportOptions } from './report-task.js';
 
 /** The lowest status of a running task that is not "started". */

@@ -19,8 +19,7 @@ import {
   unknownTag,
   unknownTagError,
 } from './job-target.js';
-import { percentText } from './percent-text.js';
-import { renderProgress } from './progress-table.js';
+import { percentText, renderProgress } from './progress-table.js';
 import { renderLost, type ViewOptions } from './watch-view.js';
 
 interface ShowOptions extends JobCommandOptions, ScopeOptions {}

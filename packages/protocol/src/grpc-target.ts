@@ -51,7 +51,7 @@ function refusalBy(client: string): Refuse {
   };
 }
 
-function hostOf(address: string): string | undefined {
+export function hostOf(address: string): string | undefined {
   const match = ADDRESS.exec(address);
   const port = Number(match?.[3]);
   return port >= 1 && port <= 65_535 ? (match?.[1] ?? match?.[2]) : undefined;

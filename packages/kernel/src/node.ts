@@ -15,6 +15,7 @@ export {
   type TlsMaterial,
 } from './network/tls-material.js';
 export { createTlsNetwork, type TlsNetworkOptions } from './network/tls-network.js';
+export { tryPort } from './network/try-port.js';
 export {
   type ClaimDirectoryDeps,
   claimDirectory,

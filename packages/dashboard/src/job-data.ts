@@ -1,7 +1,8 @@
 // A job as the page stores it: a byte per cell, changed in place by deltas, so that a hundred thousand cells with a
 // thousand changes a second cost neither copies nor garbage.
 import type { DataBuilder } from './live.js';
-import type { ChartRows, JobInfoData } from './view-data.js';
+import type { JobHistory } from './timeline.js';
+import type { JobInfoData } from './view-data.js';
 
 export interface GridChange {
   readonly task: number;
@@ -38,8 +39,7 @@ export interface JobData extends JobHead {
   readonly cells: ReadonlyMap<string, Uint8Array>;
   /** The newest last. */
   readonly recent: readonly GridChange[];
-  /** Time in ms on the server's clock, then the number of cells of each class from then on; at most one per second. */
-  readonly history: readonly (readonly number[])[];
+  readonly history: JobHistory;
 }
 
 type JobWhole = JobHead & Pick<JobData, 'job' | 'hiddenTags' | 'recent' | 'history'>;
@@ -89,19 +89,7 @@ export function totalsOf({ tags }: Pick<JobHead, 'tags'>): readonly number[] {
   return [0, 1, 2, 3, 4].map((at) => tags.reduce((sum, { counts }) => sum + (counts[at] ?? 0), 0));
 }
 
-/**
- * For a chart of steps: seconds, then how many cells were finished, running, warned and failed. It ends now, at the
- * latest values.
- */
-export function timelineOf({ history }: Pick<JobData, 'history'>, nowMs: number): ChartRows {
-  const last = history.at(-1) ?? [];
-  const lastAtMs = last[0] ?? 0;
-  const rows = nowMs > lastAtMs ? [...history, [nowMs, ...last.slice(1)]] : history;
-  const times = rows.map(([atMs = 0]) => atMs / 1_000);
-  return [times, ...[3, 2, 4, 5].map((at) => rows.map((row) => row[at] ?? 0))];
-}
-
-function extended(history: JobData['history'], head: JobHead, nowMs: number): JobData['history'] {
+function extended(history: JobHistory, head: JobHead, nowMs: number): JobHistory {
   if (nowMs - (history.at(-1)?.[0] ?? 0) < HISTORY_INTERVAL_MS) return history;
   return [...history, [nowMs, ...totalsOf(head)]].slice(-HISTORY_MAX);
 }

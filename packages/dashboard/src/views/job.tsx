@@ -2,7 +2,7 @@
 import { useContext, useRef, useState } from 'preact/hooks';
 import { Age, ServerClock, useNow } from '../clock.js';
 import { formatCount, formatNumberOf, formatProgress, visible } from '../format.js';
-import { type JobData, timelineOf, totalsOf } from '../job-data.js';
+import { type JobData, totalsOf } from '../job-data.js';
 import {
   Badge,
   Card,
@@ -17,6 +17,7 @@ import {
 import { navigate, pathOf, type Route } from '../route.js';
 import { request } from '../server.js';
 import { TimeChart } from '../time-chart.js';
+import { timelineOf } from '../timeline.js';
 import { CellPanel } from './cell-panel.js';
 import { JobGridView } from './job-grid.js';
 import { stateOf } from './jobs.js';
@@ -132,7 +133,7 @@ function Timeline({ data }: { readonly data: JobData }) {
         { label: 'warned', color: '--warn' },
         { label: 'failed', color: '--bad' },
       ]}
-      data={timelineOf(data, now)}
+      data={timelineOf(data.history, now)}
       isStepped={true}
       height={200}
     />

@@ -1,6 +1,5 @@
 // How our clients set up a channel of gRPC. Plain values, no gRPC library: the clients hand them to theirs.
-import { isIP } from 'node:net';
-import { checkServerIdentity, type PeerCertificate } from 'node:tls';
+import { addressIdentityCheck, type IdentityCheck } from '@syncline/kernel/node';
 import { type GrpcTarget, hostOf } from './grpc-target.js';
 
 export interface GrpcChannelLimits {
@@ -27,8 +26,8 @@ export function grpcChannelOptions(
   limits: GrpcChannelLimits,
 ): Readonly<Record<string, string | number>> {
   const { tls } = target;
-  const isAddress = tls !== undefined && verifiedAddressOf(target) !== undefined;
-  const serverName = isAddress ? NO_SERVER_NAME : tls?.serverName;
+  const isNamed = tls === undefined || identityCheckOf(target) === undefined;
+  const serverName = isNamed ? tls?.serverName : NO_SERVER_NAME;
   return {
     'grpc.use_local_subchannel_pool': 1,
     'grpc.enable_retries': 0,
@@ -43,10 +42,9 @@ export function grpcChannelOptions(
   };
 }
 
-/** The IP address that the server's certificate must be for. Undefined: it must be for a name. */
-function verifiedAddressOf({ address, tls }: GrpcTarget): string | undefined {
-  const host = tls?.serverName ?? hostOf(address) ?? '';
-  return isIP(host) === 0 ? undefined : host;
+/** Defined if the certificate must be for an IP address. The library would check it for the server name it sent. */
+function identityCheckOf({ address, tls }: GrpcTarget): IdentityCheck | undefined {
+  return addressIdentityCheck(tls?.serverName ?? hostOf(address) ?? '');
 }
 
 /** What `@grpc/grpc-js` offers to create credentials. */
@@ -56,9 +54,7 @@ interface CredentialsFactory<Credentials> {
     ca: Buffer | null,
     key: Buffer | null,
     cert: Buffer | null,
-    verification: {
-      checkServerIdentity?: (host: string, certificate: PeerCertificate) => Error | undefined;
-    },
+    verification: { checkServerIdentity?: IdentityCheck },
   ): Credentials;
 }
 
@@ -69,13 +65,9 @@ export function grpcCredentials<Credentials>(
   const { tls } = target;
   if (tls === undefined) return factory.createInsecure();
   const pem = (text: string | undefined) => (text === undefined ? null : Buffer.from(text));
-  const address = verifiedAddressOf(target);
-  return factory.createSsl(pem(tls.ca), pem(tls.key), pem(tls.cert), {
-    // The library would compare the certificate with the server name that it has sent.
-    ...(address === undefined
-      ? {}
-      : { checkServerIdentity: (_, certificate) => checkServerIdentity(address, certificate) }),
-  });
+  const check = identityCheckOf(target);
+  const verification = check === undefined ? {} : { checkServerIdentity: check };
+  return factory.createSsl(pem(tls.ca), pem(tls.key), pem(tls.cert), verification);
 }
 
 /** Messages are encoded and decoded by our own codecs: the library only sees bytes. */

@@ -2,6 +2,7 @@
 // a non-zero exit code.
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
@@ -72,6 +73,25 @@ test.each(['http', 'grpc'])('a taken port for %s', async (listener) => {
   const line = stderr.trimEnd().split('\n').at(-1); // preceded by the log
   expect(line).toContain(`syncline: cannot listen on 127.0.0.1:${port} (the port is in use)`);
   expect(line).toContain(`--${listener}-port 0`);
+});
+
+test('a start that fails because of a port creates no data directory', async () => {
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  const { port } = other.address() as AddressInfo;
+  const path = join(directory.path, 'never');
+  const free = ['--grpc-port', '0', '--resp-port', '0'];
+  const { code, line } = await refusal([
+    '--http-port',
+    String(port),
+    ...free,
+    ...['--data-dir', path],
+  ]);
+  other.close();
+  expect(code).toBe(5);
+  expect(line).toContain(`cannot listen on 127.0.0.1:${port} (the port is in use)`);
+  expect(line).toContain('--http-port 0');
+  expect(existsSync(path)).toBe(false);
 });
 
 test('a data directory below a file', async () => {

@@ -1,6 +1,6 @@
 // `syncline status` against real servers: open, with TLS and a token, with mutual TLS, and without any server.
 import { X509Certificate } from 'node:crypto';
-import { readFile, stat, writeFile } from 'node:fs/promises';
+import { readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { makeCertificates, makeTempDirectory } from '@syncline/testkit';
@@ -74,7 +74,11 @@ test('the files of make-secrets.sh are enough for mutual TLS with a token', asyn
   await using directory = await makeTempDirectory('secrets');
   const script = fileURLToPath(new URL('../deploy/make-secrets.sh', import.meta.url));
   const names = ['node1.internal', 'localhost', '127.0.0.1'];
-  expect(await runProgram('sh', [script, directory.path, ...names])).toMatchObject({ code: 0 });
+  const make = (...asked: string[]) => runProgram('sh', [script, directory.path, ...asked]);
+  const all =
+    'ca.pem, ca.key, server.pem, server.key, client.pem, client.key, token, resp-password, mesh-secret';
+  const stderr = `Created in ${directory.path}: ${all}\n`;
+  expect(await make(...names)).toEqual({ code: 0, stdout: '', stderr });
   const path = (name: string) => join(directory.path, name);
   const { subjectAltName } = new X509Certificate(await readFile(path('server.pem')));
   expect(subjectAltName).toBe('DNS:node1.internal, DNS:localhost, IP Address:127.0.0.1');
@@ -117,4 +121,35 @@ test('the files of make-secrets.sh are enough for mutual TLS with a token', asyn
   const mismatched = await runCli([...named, '--key-file', path('server.key')]);
   expect(mismatched).toMatchObject({ code: 2 });
   expect(mismatched.stderr).toContain(`--key-file: cannot use ${path('server.key')}: `);
+});
+
+test('make-secrets.sh says what it keeps, and refuses names that a kept certificate does not cover', async () => {
+  await using directory = await makeTempDirectory('secrets');
+  const script = fileURLToPath(new URL('../deploy/make-secrets.sh', import.meta.url));
+  const make = (...names: string[]) => runProgram('sh', [script, directory.path, ...names]);
+  const path = (name: string) => join(directory.path, name);
+  expect(await make('node1', '10.0.0.1', '::1')).toMatchObject({ code: 0 });
+  await rm(path('client.pem'));
+  await rm(path('token'));
+  expect(await make('10.0.0.1', '::1')).toEqual({
+    code: 0,
+    stdout: '',
+    stderr: `Created in ${directory.path}: client.pem, client.key, token\nKept: ca.pem, server.pem, resp-password, mesh-secret\n`,
+  });
+  const before = await readFile(path('server.pem'), 'utf8');
+  expect(await make('node1', 'other.name', '10.0.0.2')).toEqual({
+    code: 1,
+    stdout: '',
+    stderr:
+      'server.pem is kept, but does not cover other.name, 10.0.0.2 (it covers: node1, 10.0.0.1, 0:0:0:0:0:0:0:1, localhost, 127.0.0.1). Delete server.pem and server.key and run this again.\n',
+  });
+  expect(await readFile(path('server.pem'), 'utf8')).toBe(before);
+  await rm(path('server.pem'));
+  await rm(path('ca.key'));
+  expect(await make('node1')).toEqual({
+    code: 1,
+    stdout: '',
+    stderr:
+      'ca.key is missing, so server.pem cannot be signed. Put it next to ca.pem and run this again.\n',
+  });
 });

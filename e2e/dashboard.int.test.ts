@@ -133,6 +133,22 @@ describe('a job', () => {
     expect(tab.offences).toEqual([]);
   });
 
+  test('shows no values before they are known', async () => {
+    const tag = { tag: 'ingest', counts: [2, 0, 0, 0, 0], partly: 0 };
+    const head = { job: { jobId: 'slow', numTasks: 2 }, isSynced: false, tags: [tag], history: [] };
+    const part = JSON.stringify({ atMs: Date.now(), index: 0, count: 1, body: head });
+    await using tab = await browser.open(url);
+    const { page } = tab;
+    await page.route('**/api/live?view=job*', (route) =>
+      route.fulfill({ contentType: 'text/event-stream', body: `event: part\ndata: ${part}\n\n` }),
+    );
+    await page.goto(`${url}/jobs/slow`);
+    await page.locator('.job-head').getByText('slow').waitFor(SLOW);
+    expect(await page.locator('.skeleton').count()).toBe(1);
+    expect(await page.locator('main').textContent()).not.toMatch(/done|not started|No states/);
+    expect(tab.offences).toEqual([]);
+  });
+
   test('is removed only after confirmation', async () => {
     await traffic.write('nightly', 0, 'ingest', 5, 'still there');
     await using tab = await browser.open(`${url}/jobs/hostile`);
@@ -146,6 +162,17 @@ describe('a job', () => {
     expect((await fetch(`${url}/api/jobs/hostile`)).status).toBe(404);
     expect(tab.offences).toEqual([]);
   });
+});
+
+test('a tracker that does not exist is not replaced by another', async () => {
+  await using tab = await browser.open(`${url}/fair?tracker=nope`);
+  const { page } = tab;
+  await see(page, /There is no tracker nope on this server\. The trackers are .*api/);
+  expect(await page.getByText('Hottest cells').count()).toBe(0);
+  await page.getByRole('alert').getByRole('link', { name: 'api' }).click();
+  await see(page, 'Hottest cells');
+  expect(await page.getByRole('alert').count()).toBe(0);
+  expect(tab.offences).toEqual([]);
 });
 
 test('hostile names are shown as text, and change nothing else', async () => {

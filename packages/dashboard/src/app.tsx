@@ -4,7 +4,7 @@ import { clockOffset, ServerClock, useNow } from './clock.js';
 import { formatDuration, formatTime } from './format.js';
 import { jobDataBuilder } from './job-data.js';
 import { type Connection, snapshotBuilder, useLive } from './live.js';
-import { Badge, Empty } from './marks.js';
+import { Badge, Empty, Skeleton } from './marks.js';
 import { liveQueryOf, navigate, parseRoute, type Route, useRoute } from './route.js';
 import { storeToken } from './server.js';
 import { ViewOf } from './views/view-of.js';
@@ -108,9 +108,7 @@ function Content({
         <p>No data received yet.</p>
       </Empty>
     ) : (
-      <div class="skeleton" aria-busy="true">
-        <span class="visually-hidden">Loading</span>
-      </div>
+      <Skeleton />
     );
   }
   return <ViewOf route={route} data={data} serverAtMs={connection.serverAtMs} />;

@@ -7,6 +7,11 @@ export function formatCount(value: number): string {
   return value.toLocaleString('en-US', { maximumFractionDigits: value < 10 ? 1 : 0 });
 }
 
+/** 1 stream, 2 streams, 12,400 streams. */
+export function formatNumberOf(count: number, noun: string): string {
+  return `${formatCount(count)} ${count === 1 ? noun : `${noun}s`}`;
+}
+
 /** Short, for places with little space: 12.4k. */
 export function formatShort(value: number): string {
   if (value < 10_000) return formatCount(value);

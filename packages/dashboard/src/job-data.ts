@@ -1,6 +1,7 @@
 // A job as the page stores it: a byte per cell, changed in place by deltas, so that a hundred thousand cells with a
 // thousand changes a second cost neither copies nor garbage.
 import type { DataBuilder } from './live.js';
+import type { JobHistory } from './timeline.js';
 import type { JobInfoData } from './view-data.js';
 
 export interface GridChange {
@@ -38,8 +39,7 @@ export interface JobData extends JobHead {
   readonly cells: ReadonlyMap<string, Uint8Array>;
   /** The newest last. */
   readonly recent: readonly GridChange[];
-  /** Time in ms, then the number of cells of each class; one entry per second. */
-  readonly history: readonly (readonly number[])[];
+  readonly history: JobHistory;
 }
 
 type JobWhole = JobHead & Pick<JobData, 'job' | 'hiddenTags' | 'recent' | 'history'>;
@@ -53,7 +53,7 @@ const HISTORY_MAX = 300;
 const HISTORY_INTERVAL_MS = 1_000;
 
 export const jobDataBuilder: DataBuilder<unknown> = {
-  whole([first, ...pieces]) {
+  whole([first, ...pieces], serverAtMs) {
     const head = first as JobWhole;
     const cells = new Map(head.tags.map(({ tag }) => [tag, new Uint8Array(head.job.numTasks)]));
     for (const piece of pieces) {
@@ -65,9 +65,9 @@ export const jobDataBuilder: DataBuilder<unknown> = {
       } = piece as { readonly tag: string; readonly from: number; readonly cells: string };
       cells.get(tag)?.set(bytesOf(text), from);
     }
-    return { ...head, cells, history: extended(head.history, head) } satisfies JobData;
+    return { ...head, cells, history: extended(head.history, head, serverAtMs) } satisfies JobData;
   },
-  delta(before, given) {
+  delta(before, given, serverAtMs) {
     const data = before as JobData;
     const { changes, recent, ...head } = given as JobDelta;
     for (const { tag, cells } of changes) {
@@ -79,7 +79,7 @@ export const jobDataBuilder: DataBuilder<unknown> = {
       ...data,
       ...head,
       recent: recent.length === 0 ? data.recent : [...data.recent, ...recent].slice(-RECENT_MAX),
-      history: extended(data.history, head),
+      history: extended(data.history, head, serverAtMs),
     } satisfies JobData;
   },
 };
@@ -89,8 +89,7 @@ export function totalsOf({ tags }: Pick<JobHead, 'tags'>): readonly number[] {
   return [0, 1, 2, 3, 4].map((at) => tags.reduce((sum, { counts }) => sum + (counts[at] ?? 0), 0));
 }
 
-function extended(history: JobData['history'], head: JobHead): JobData['history'] {
-  const nowMs = Date.now();
+function extended(history: JobHistory, head: JobHead, nowMs: number): JobHistory {
   if (nowMs - (history.at(-1)?.[0] ?? 0) < HISTORY_INTERVAL_MS) return history;
   return [...history, [nowMs, ...totalsOf(head)]].slice(-HISTORY_MAX);
 }

@@ -25,11 +25,11 @@ export interface Connection {
   readonly isTokenWrong: boolean;
 }
 
-/** Builds the data of a view from the parts and deltas that the server sends. */
+/** Builds the data of a view from the parts and deltas that the server sends, and when it sent them. */
 export interface DataBuilder<T> {
   /** Called when all parts have arrived. */
-  whole(parts: readonly unknown[]): T;
-  delta(data: T, delta: unknown): T;
+  whole(parts: readonly unknown[], serverAtMs: number): T;
+  delta(data: T, delta: unknown, serverAtMs: number): T;
 }
 
 /** For views whose data is always sent as a single part. */
@@ -160,11 +160,12 @@ class LiveStream {
       if (message.index === 0) this.#parts = [];
       this.#parts.push(message.body);
       if (message.index + 1 === message.count) {
-        this.#data = this.#builder.whole(this.#parts);
+        this.#data = this.#builder.whole(this.#parts, message.atMs);
         this.#parts = [];
       }
     } else if (event === 'delta') {
-      for (const delta of message.deltas) this.#data = this.#builder.delta(this.#data, delta);
+      for (const delta of message.deltas)
+        this.#data = this.#builder.delta(this.#data, delta, message.atMs);
     } else return;
     this.#set({ ...START, phase: 'live', receivedAtMs: Date.now(), serverAtMs: message.atMs });
   }

@@ -97,6 +97,14 @@ export function Empty({
   );
 }
 
+export function Skeleton() {
+  return (
+    <div class="skeleton" aria-busy="true">
+      <span class="visually-hidden">Loading</span>
+    </div>
+  );
+}
+
 export function Sparkline({
   values,
   label,

@@ -3,6 +3,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 import { formatShort } from './format.js';
+import type { ChartRows } from './view-data.js';
 
 export interface ChartSeries {
   readonly label: string;
@@ -14,12 +15,14 @@ export interface ChartSeries {
 export interface TimeChartProps {
   readonly title: string;
   readonly series: readonly ChartSeries[];
-  /** Seconds since the epoch, then one row per series. */
-  readonly data: readonly (readonly number[])[];
+  readonly data: ChartRows;
+  /** Each value holds until the next one. Default: lines between the values. */
+  readonly isStepped?: boolean;
   readonly height?: number;
 }
 
-export function TimeChart({ title, series, data, height = 160 }: TimeChartProps) {
+export function TimeChart(props: TimeChartProps) {
+  const { title, series, data, isStepped = false, height = 160 } = props;
   const place = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot>(undefined);
   const names = series.map(({ label, color }) => `${label} ${color}`).join();
@@ -28,7 +31,11 @@ export function TimeChart({ title, series, data, height = 160 }: TimeChartProps)
     if (element === null) return;
     const create = () => {
       chart.current?.destroy();
-      chart.current = new uPlot(optionsOf(element, series, height), aligned(data), element);
+      chart.current = new uPlot(
+        optionsOf(element, { series, isStepped, height }),
+        aligned(data),
+        element,
+      );
     };
     create();
     const resized = new ResizeObserver(() => {
@@ -46,7 +53,7 @@ export function TimeChart({ title, series, data, height = 160 }: TimeChartProps)
       chart.current?.destroy();
       chart.current = undefined;
     };
-  }, [names, height]);
+  }, [names, isStepped, height]);
   useEffect(() => {
     chart.current?.setData(aligned(data));
   }, [data]);
@@ -66,15 +73,15 @@ export function TimeChart({ title, series, data, height = 160 }: TimeChartProps)
   );
 }
 
-function aligned(data: readonly (readonly number[])[]): uPlot.AlignedData {
+function aligned(data: ChartRows): uPlot.AlignedData {
   return data.map((row) => [...row]) as unknown as uPlot.AlignedData;
 }
 
 function optionsOf(
   element: HTMLElement,
-  series: readonly ChartSeries[],
-  height: number,
+  { series, isStepped, height }: Required<Pick<TimeChartProps, 'series' | 'isStepped' | 'height'>>,
 ): uPlot.Options {
+  const stepped = isStepped ? uPlot.paths.stepped?.({ align: 1 }) : undefined;
   const style = getComputedStyle(element);
   const color = (name: string) => style.getPropertyValue(name).trim();
   const axis = {
@@ -114,6 +121,7 @@ function optionsOf(
         stroke: color(name),
         width: 1.5,
         points: { show: false },
+        ...(stepped === undefined ? {} : { paths: stepped }),
         ...(isFilled === true
           ? { fill: `color-mix(in srgb, ${color(name)} 18%, transparent)` }
           : {}),
@@ -123,10 +131,7 @@ function optionsOf(
 }
 
 /** Rates of the server, one sample per second up to now, as chart data. */
-export function rateData(
-  atMs: number,
-  histories: readonly (readonly number[])[],
-): readonly (readonly number[])[] {
+export function rateData(atMs: number, histories: readonly (readonly number[])[]): ChartRows {
   const length = Math.max(1, ...histories.map((history) => history.length));
   const times = Array.from({ length }, (_, at) => Math.round(atMs / 1_000) - (length - 1 - at));
   const rows = histories.map((history) => [

@@ -1,4 +1,7 @@
-// The data of each view, as the server sends it.
+// The data of each view, as the server sends it, and the rows of charts.
+
+/** Seconds since the epoch, then one row per series. */
+export type ChartRows = readonly (readonly number[])[];
 
 export interface Rate {
   readonly name: string;

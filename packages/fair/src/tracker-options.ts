@@ -156,7 +156,7 @@ function decayOf(options: FairTrackerOptions): Decay {
   const { policy = options.lambdaPerSecond === undefined ? 'linear' : 'exponential' } = options;
   refuseUnless(['exponential', 'linear'].includes(policy), 'policy', {
     value: policy,
-    wanted: "'exponential' or 'linear' ('afd' is reserved, but not implemented)",
+    wanted: "'exponential' or 'linear'",
   });
   for (const [field, value] of Object.entries({ lambdaPerSecond, leakPerSecond })) {
     refuseUnless(Number.isFinite(value) && value >= 0, field, {

@@ -309,6 +309,12 @@ describe('options that cannot work', () => {
     );
   });
 
+  test('an unknown policy is refused with the known ones', () => {
+    expect(() => createFairTracker({ policy: 'lin' as 'linear' })).toThrow(
+      "invalid option policy = lin for @syncline/fair; expected 'exponential' or 'linear'",
+    );
+  });
+
   test.each([
     ['policy', { policy: 'afd' as 'linear' }],
     ['lambdaPerSecond', { lambdaPerSecond: -0.01 }],

@@ -1,5 +1,6 @@
 // How our clients set up a channel of gRPC. Plain values, no gRPC library: the clients hand them to theirs.
-import type { GrpcTarget } from './grpc-target.js';
+import { addressIdentityCheck, type IdentityCheck } from '@syncline/kernel/node';
+import { type GrpcTarget, hostOf } from './grpc-target.js';
 
 export interface GrpcChannelLimits {
   /** How often a silent connection is asked whether it is still there. */
@@ -11,13 +12,22 @@ export interface GrpcChannelLimits {
 }
 
 /**
+ * Sent as the server name when the certificate must be for an IP address. TLS allows no addresses there, and the
+ * library cannot send none. No host ever has this name (RFC 2606).
+ */
+const NO_SERVER_NAME = 'ip-address.invalid';
+
+/**
  * Nothing is shared between channels, nothing is tried again behind the caller's back, and no proxy or name
  * service of the environment has a say.
  */
 export function grpcChannelOptions(
-  { tls }: GrpcTarget,
+  target: GrpcTarget,
   limits: GrpcChannelLimits,
 ): Readonly<Record<string, string | number>> {
+  const { tls } = target;
+  const isNamed = tls === undefined || identityCheckOf(target) === undefined;
+  const serverName = isNamed ? tls?.serverName : NO_SERVER_NAME;
   return {
     'grpc.use_local_subchannel_pool': 1,
     'grpc.enable_retries': 0,
@@ -27,28 +37,37 @@ export function grpcChannelOptions(
     'grpc.keepalive_time_ms': limits.keepaliveIntervalMs,
     'grpc.keepalive_timeout_ms': limits.keepaliveTimeoutMs,
     'grpc.max_receive_message_length': limits.responseBytesMax,
-    ...(tls?.serverName === undefined
-      ? {}
-      : {
-          'grpc.ssl_target_name_override': tls.serverName,
-          'grpc.default_authority': tls.serverName,
-        }),
+    ...(serverName === undefined ? {} : { 'grpc.ssl_target_name_override': serverName }),
+    ...(tls?.serverName === undefined ? {} : { 'grpc.default_authority': tls.serverName }),
   };
+}
+
+/** Defined if the certificate must be for an IP address. The library would check it for the server name it sent. */
+function identityCheckOf({ address, tls }: GrpcTarget): IdentityCheck | undefined {
+  return addressIdentityCheck(tls?.serverName ?? hostOf(address) ?? '');
 }
 
 /** What `@grpc/grpc-js` offers to create credentials. */
 interface CredentialsFactory<Credentials> {
   createInsecure(): Credentials;
-  createSsl(ca: Buffer | null, key: Buffer | null, cert: Buffer | null): Credentials;
+  createSsl(
+    ca: Buffer | null,
+    key: Buffer | null,
+    cert: Buffer | null,
+    verification: { checkServerIdentity?: IdentityCheck },
+  ): Credentials;
 }
 
 export function grpcCredentials<Credentials>(
   factory: CredentialsFactory<Credentials>,
-  { tls }: GrpcTarget,
+  target: GrpcTarget,
 ): Credentials {
+  const { tls } = target;
   if (tls === undefined) return factory.createInsecure();
   const pem = (text: string | undefined) => (text === undefined ? null : Buffer.from(text));
-  return factory.createSsl(pem(tls.ca), pem(tls.key), pem(tls.cert));
+  const check = identityCheckOf(target);
+  const verification = check === undefined ? {} : { checkServerIdentity: check };
+  return factory.createSsl(pem(tls.ca), pem(tls.key), pem(tls.cert), verification);
 }
 
 /** Messages are encoded and decoded by our own codecs: the library only sees bytes. */

@@ -1,6 +1,6 @@
 import { SynclineError } from '@syncline/kernel';
 import { expect, test } from 'vitest';
-import { errorOfCallStatus } from './grpc-client-error.js';
+import { errorOfCallStatus, isCallRefused } from './grpc-client-error.js';
 import { grpcFailureOf } from './grpc-error.js';
 import { GRPC_STATUS } from './grpc-status.js';
 
@@ -65,6 +65,22 @@ test.each([
   const error = errorOfCallStatus(statusOf(GRPC_STATUS.UNAVAILABLE, details), target);
   expect(error.message).toBe(`cannot reach the job service at ${target.address}: ${plain}`);
   expect(error.outcome).toBe('not-applied');
+});
+
+test('a host name that does not resolve: nothing was sent, and TLS has nothing to do with it', () => {
+  const unknown = { service: 'the job service', address: 'nosuchhost:7401' };
+  const status = (name: string) =>
+    statusOf(GRPC_STATUS.UNAVAILABLE, `Name resolution failed for target dns:${name}:7401`);
+  expect(errorOfCallStatus(status('nosuchhost'), unknown)).toMatchObject({
+    code: 'unavailable',
+    outcome: 'not-applied',
+    message:
+      'cannot reach the job service at nosuchhost:7401: unknown host name "nosuchhost". Check the address.',
+  });
+  expect(isCallRefused(status('nosuchhost'), unknown.address)).toBe(true);
+  // Another host's name comes from someone on the way, who may have passed the call on.
+  expect(errorOfCallStatus(status('upstream'), unknown)).toMatchObject({ outcome: 'unknown' });
+  expect(isCallRefused(status('upstream'), unknown.address)).toBe(false);
 });
 
 test('a certificate that is not trusted is not worth a retry', () => {

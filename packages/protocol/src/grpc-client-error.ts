@@ -21,6 +21,11 @@ export interface GrpcServiceName {
 /** How grpc-js describes a request that was never sent. With any other text, the outcome is unknown. */
 const NOT_SENT = /^No connection established|Waiting for LB pick/;
 
+/** The whole text of grpc-js for a request that was never sent, because the address is that of no host. */
+function isUnresolved(details: string, address: string): boolean {
+  return details === `Name resolution failed for target dns:${address}`;
+}
+
 export function errorOfCallStatus(
   { code, details, metadata }: GrpcCallStatus,
   { service, address }: GrpcServiceName,
@@ -29,6 +34,12 @@ export function errorOfCallStatus(
   const error = errorFromGrpc({ code, details, metadata: texts });
   const isConnectionError = error.code === 'unavailable' || error.code === 'timeout';
   if (texts['syncline-code'] !== undefined || !isConnectionError) return error;
+  if (isUnresolved(details, address)) {
+    const host = address.slice(0, address.lastIndexOf(':'));
+    const message = `cannot reach ${service} at ${address}: unknown host name "${host}". Check the address.`;
+    const options = { details: { address }, outcome: 'not-applied', cause: error } as const;
+    return new SynclineError(error.code, message, options);
+  }
   const outcome = NOT_SENT.test(details) ? 'not-applied' : error.outcome;
   const reason = plainReason(details);
   const distrust = certificateProblem(reason, CLIENT_TRUST);
@@ -43,8 +54,9 @@ export function errorOfCallStatus(
 }
 
 /** Nothing was sent, or the server itself refused the call. The words of anyone else on the way prove nothing. */
-export function isCallRefused({ details, metadata }: GrpcCallStatus): boolean {
-  return NOT_SENT.test(details) || metadata.getMap()['syncline-code'] !== undefined;
+export function isCallRefused({ details, metadata }: GrpcCallStatus, address: string): boolean {
+  const wasNeverSent = NOT_SENT.test(details) || isUnresolved(details, address);
+  return wasNeverSent || metadata.getMap()['syncline-code'] !== undefined;
 }
 
 /** The text from grpc-js on one line, without its standard prefix, the class of the error, the time and an empty note. */

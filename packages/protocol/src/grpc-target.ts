@@ -2,7 +2,13 @@
 //
 // Everything that can be wrong with them is reported when a client is created: later there would be no caller to
 // report it to. Plain values, no gRPC library: the clients pass them to theirs.
-import { type ClientTls, isTokenSafe, SynclineError, tokenFlaw } from '@syncline/kernel';
+import {
+  type ClientTls,
+  isTokenSafe,
+  refuseUnknownOptions,
+  SynclineError,
+  tokenFlaw,
+} from '@syncline/kernel';
 import { checkTlsMaterial } from '@syncline/kernel/node';
 
 export interface GrpcTargetOptions {
@@ -19,6 +25,15 @@ export interface GrpcTarget {
   readonly address: string;
   readonly tls: ClientTls | undefined;
   readonly token: string | undefined;
+}
+
+/** Refuses options that are missing or unknown. `factory` is the name of the caller in errors. */
+export function checkGrpcOptions(factory: string, options: unknown, known: object): void {
+  if (typeof options !== 'object' || options === null) {
+    const message = `${factory} needs options, at least { address }, such as { address: '127.0.0.1:7401' }`;
+    throw new SynclineError('invalid-argument', message, { details: { field: 'options' } });
+  }
+  refuseUnknownOptions(options, factory, known);
 }
 
 const ADDRESS = /^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+)):(\d{1,5})$/;
@@ -51,7 +66,7 @@ function refusalBy(client: string): Refuse {
   };
 }
 
-function hostOf(address: string): string | undefined {
+export function hostOf(address: string): string | undefined {
   const match = ADDRESS.exec(address);
   const port = Number(match?.[3]);
   return port >= 1 && port <= 65_535 ? (match?.[1] ?? match?.[2]) : undefined;

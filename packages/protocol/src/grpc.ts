@@ -13,6 +13,7 @@ export {
   isCallRefused,
 } from './grpc-client-error.js';
 export {
+  checkGrpcOptions,
   checkGrpcTarget,
   type GrpcTarget,
   type GrpcTargetOptions,

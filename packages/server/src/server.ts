@@ -1,7 +1,7 @@
 // The composition root: configuration and slices in, a running server out.
 //
 // Startup, in this order. If a step fails, the earlier ones are undone in reverse and the error is thrown:
-//   1 the data directory is claimed
+//   1 the data directory is claimed; before it is created, the ports are checked
 //   2 the slices start, in the given order
 //   3 the listeners that the slices use are opened; HTTP last, so that the others are open when it responds
 //   4 the server is ready
@@ -28,6 +28,7 @@ import type { ListenerName, ListeningAddress } from './listener.js';
 import { ListenerPart } from './listener-part.js';
 import { checkOpenFilesLimit } from './open-files-limit.js';
 import { OPEN_LISTENER } from './open-listeners.js';
+import { checkPorts } from './port-check.js';
 import { createServerContext, type ServerContext } from './server-context.js';
 import type { Slice } from './slice.js';
 import { SlicePart } from './slice-part.js';
@@ -71,6 +72,7 @@ export async function startServer(
   context.logger.info('server starting', { version: context.identity.version });
   context.metrics.watchProcess();
   checkOpenFilesLimit(context, config, names);
+  await checkPorts(config, names);
   const { graceMs } = config.shutdown;
   const lifecycle = new Lifecycle(context);
   const ready = context.readiness.whenReady();

@@ -1,8 +1,6 @@
 // Finds out which ports are in use, so that one message names them all.
-import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { formatAddress, SynclineError } from '@syncline/kernel';
-import { listenError } from '@syncline/kernel/node';
+import { tryPort } from '@syncline/kernel/node';
 import type { UsedPort } from '@syncline/server/config';
 
 export interface TakenPort extends UsedPort {
@@ -17,27 +15,16 @@ export async function findTakenPorts(
 ): Promise<readonly TakenPort[]> {
   const taken: TakenPort[] = [];
   for (const { listener, port } of wanted) {
-    const message = await tryPort({ host, port });
-    if (message !== undefined) taken.push({ listener, port, message });
+    try {
+      await tryPort({ host, port });
+    } catch (thrown) {
+      const { message, details } = SynclineError.from(thrown);
+      if (details['reason'] !== 'address-in-use')
+        throw new SynclineError('invalid-argument', message, { cause: thrown });
+      taken.push({ listener, port, message });
+    }
   }
   return taken;
-}
-
-/** The error if the port is in use. */
-async function tryPort(address: {
-  readonly host: string;
-  readonly port: number;
-}): Promise<string | undefined> {
-  const server = createServer();
-  try {
-    await once(server.listen(address), 'listening');
-  } catch (thrown) {
-    const { message, details } = listenError(address, thrown as Error);
-    if (details['reason'] === 'address-in-use') return message;
-    throw new SynclineError('invalid-argument', message, { cause: thrown });
-  }
-  await new Promise((resolve) => server.close(resolve));
-  return undefined;
 }
 
 /** With the flags to change. */

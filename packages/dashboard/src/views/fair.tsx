@@ -1,22 +1,22 @@
 // Trackers, and the cells of one as a live heat map.
 import { useEffect, useRef } from 'preact/hooks';
-import { formatCount, formatDuration, formatShort } from '../format.js';
+import { formatCount, formatDuration, formatNumberOf, formatShort } from '../format.js';
 import { Badge, Card, Empty, Name } from '../marks.js';
-import { pathOf } from '../route.js';
+import { pathOf, type Route } from '../route.js';
 import { rateData, TimeChart } from '../time-chart.js';
 import type { FairData, TrackerData } from '../view-data.js';
 
-export function FairView({
-  data,
-  serverAtMs,
-}: {
+export interface FairViewProps {
   readonly data: FairData;
+  readonly route: Extract<Route, { readonly view: 'fair' }>;
   readonly serverAtMs: number;
-}) {
+}
+
+export function FairView({ data, route, serverAtMs }: FairViewProps) {
   const { trackers, shown } = data;
   const tracker = trackers.find((known) => known.tracker === shown);
   const isUsed = trackers.some(({ streams, cells }) => streams > 0 || cells > 0);
-  const [deltas, refusals] = data.rates;
+  const [updates, invalid] = data.rates;
   return (
     <>
       {!data.isReachable && (
@@ -24,15 +24,21 @@ export function FairView({
       )}
       <Card title="Traffic" aside={<span class="muted">per second</span>}>
         <TimeChart
-          title="Deltas and rejected messages per second"
+          title="Updates and invalid messages from instances per second"
           series={[
-            { label: 'deltas', color: '--busy', isFilled: true },
-            { label: 'rejected messages', color: '--bad' },
+            { label: 'updates from instances', color: '--busy', isFilled: true },
+            { label: 'invalid messages', color: '--bad' },
           ]}
-          data={rateData(serverAtMs, [deltas?.history ?? [], refusals?.history ?? []])}
+          data={rateData(serverAtMs, [updates?.history ?? [], invalid?.history ?? []])}
         />
       </Card>
-      <Card title="Trackers" aside={<span class="muted">{formatCount(data.streams)} streams</span>}>
+      {route.tracker !== '' && tracker === undefined && (
+        <NoSuchTracker name={route.tracker} known={trackers.map((known) => known.tracker)} />
+      )}
+      <Card
+        title="Trackers"
+        aside={<span class="muted">{formatNumberOf(data.streams, 'stream')}</span>}
+      >
         {isUsed ? (
           <TrackersTable data={data} />
         ) : (
@@ -50,8 +56,32 @@ export function FairView({
   );
 }
 
+function NoSuchTracker(props: { readonly name: string; readonly known: readonly string[] }) {
+  return (
+    <div class="banner" role="alert">
+      <p>
+        There is no tracker <Name text={props.name} /> on this server.{' '}
+        {props.known.length === 0
+          ? 'No tracker has connected yet.'
+          : props.known.length === 1
+            ? 'The only one is '
+            : 'The trackers are '}
+        {props.known.map((tracker, at) => (
+          <span key={tracker}>
+            {at > 0 && ', '}
+            <a href={pathOf({ view: 'fair', tracker })}>
+              <Name text={tracker} />
+            </a>
+          </span>
+        ))}
+        {props.known.length > 0 && '.'}
+      </p>
+    </div>
+  );
+}
+
 function TrackersTable({ data }: { readonly data: FairData }) {
-  const [deltas, refusals] = data.rates;
+  const [updates, invalid] = data.rates;
   return (
     <div class="scroll-x">
       <table class="stack">
@@ -59,8 +89,8 @@ function TrackersTable({ data }: { readonly data: FairData }) {
           <tr>
             <th>Tracker</th>
             <th class="number">Instances</th>
-            <th class="number">Deltas/s</th>
-            <th class="number">Rejected/s</th>
+            <th class="number">Updates/s</th>
+            <th class="number">Invalid/s</th>
             <th class="number">Cells</th>
             <th>Decay</th>
             <th>State</th>
@@ -77,11 +107,11 @@ function TrackersTable({ data }: { readonly data: FairData }) {
               <td data-label="Instances" class="number">
                 {formatCount(tracker.instances)}
               </td>
-              <td data-label="Deltas/s" class="number">
-                {formatShort(deltas?.byLabel[tracker.tracker] ?? 0)}
+              <td data-label="Updates/s" class="number">
+                {formatShort(updates?.byLabel[tracker.tracker] ?? 0)}
               </td>
-              <td data-label="Rejected/s" class="number">
-                {formatShort(refusals?.byLabel[tracker.tracker] ?? 0)}
+              <td data-label="Invalid/s" class="number">
+                {formatShort(invalid?.byLabel[tracker.tracker] ?? 0)}
               </td>
               <td data-label="Cells" class="number">
                 {formatCount(tracker.cells)}

@@ -250,7 +250,14 @@ class GridPainter {
       const last = Math.min(numTasks, first + tasksPerLine);
       context.fillStyle = color('--muted');
       context.font = '11px system-ui, sans-serif';
-      context.fillText(`task ${first}`, labelWidth, y + LINE_HEAD / 2);
+      context.fillText('task', 0, y + LINE_HEAD / 2);
+      const step = labelStep(context.measureText(String(numTasks)).width, cell + GAP);
+      for (let task = first; task < last; task += step)
+        context.fillText(
+          String(task),
+          labelWidth + (task - first) * (cell + GAP),
+          y + LINE_HEAD / 2,
+        );
       context.font = `${Math.min(12, cell)}px system-ui, sans-serif`;
       for (const [row, tag] of tags.entries()) {
         const rowY = y + LINE_HEAD + row * (cell + GAP);
@@ -274,6 +281,12 @@ class GridPainter {
       }
     }
   }
+}
+
+/** Every how many columns there is room for a number. */
+function labelStep(textWidth: number, columnWidth: number): number {
+  const room = textWidth + 8;
+  return [1, 2, 5, 10, 20].find((step) => step * columnWidth >= room) ?? 50;
 }
 
 function shortened(context: CanvasRenderingContext2D, text: string, width: number): string {

@@ -1,7 +1,7 @@
 // One job: its progress, its grid, the selected cell, and the latest changes.
-import { useRef, useState } from 'preact/hooks';
-import { Age } from '../clock.js';
-import { formatCount, formatProgress, visible } from '../format.js';
+import { useContext, useRef, useState } from 'preact/hooks';
+import { Age, ServerClock, useNow } from '../clock.js';
+import { formatCount, formatNumberOf, formatProgress, visible } from '../format.js';
 import { type JobData, totalsOf } from '../job-data.js';
 import {
   Badge,
@@ -12,10 +12,12 @@ import {
   Facts,
   Name,
   ProgressBar,
+  Skeleton,
 } from '../marks.js';
 import { navigate, pathOf, type Route } from '../route.js';
 import { request } from '../server.js';
 import { TimeChart } from '../time-chart.js';
+import { timelineOf } from '../timeline.js';
 import { CellPanel } from './cell-panel.js';
 import { JobGridView } from './job-grid.js';
 import { stateOf } from './jobs.js';
@@ -32,23 +34,37 @@ export function JobView({ data, route }: { readonly data: JobData; readonly rout
   const isDeleted = data.isDeleted || data.deletedAtMs !== undefined;
   const state = stateOf(counts, data.lostTasks, isDeleted);
   const select = (task: number, tag: string) => navigate({ ...route, task, tag }, 'replace');
+  const crumbs = (
+    <p class="crumbs">
+      <a href="/jobs">Jobs</a> <span aria-hidden="true">/</span> <Name text={job.jobId} />
+    </p>
+  );
+  const stale = data.staleSinceMs !== undefined && (
+    <Badge tone="warn">
+      connection to the store lost <Age atMs={data.staleSinceMs} />
+    </Badge>
+  );
+  if (!data.isSynced && !isDeleted) {
+    return (
+      <>
+        <section class="card job-head">
+          {crumbs}
+          {stale}
+        </section>
+        <Skeleton />
+      </>
+    );
+  }
   return (
     <>
       <section class="card job-head">
-        <p class="crumbs">
-          <a href="/jobs">Jobs</a> <span aria-hidden="true">/</span> <Name text={job.jobId} />
-        </p>
+        {crumbs}
         <div class="job-title">
           <p class="big">
             {formatProgress(finished, partly, total)} <small>done</small>
           </p>
           <Badge tone={state.tone}>{state.text}</Badge>
-          {!data.isSynced && <Badge tone="busy">loading</Badge>}
-          {data.staleSinceMs !== undefined && (
-            <Badge tone="warn">
-              connection to the store lost <Age atMs={data.staleSinceMs} />
-            </Badge>
-          )}
+          {stale}
           <span class="grow" />
           {!isDeleted && <RemoveButton data={data} />}
         </div>
@@ -76,7 +92,9 @@ export function JobView({ data, route }: { readonly data: JobData; readonly rout
             <JobGridView data={data} chosen={route} onChoose={select} />
           )}
           {data.hiddenTags > 0 && (
-            <p class="muted">{formatCount(data.hiddenTags)} more tags do not fit into the grid.</p>
+            <p class="muted">
+              Not in the grid, which has no room for more: {formatNumberOf(data.hiddenTags, 'tag')}.
+            </p>
           )}
         </Card>
         {route.task >= 0 && (
@@ -91,17 +109,7 @@ export function JobView({ data, route }: { readonly data: JobData; readonly rout
       </div>
       <div class="columns">
         <Card title="Timeline">
-          <TimeChart
-            title="Cells by class"
-            series={[
-              { label: 'finished', color: '--good', isFilled: true },
-              { label: 'running', color: '--busy' },
-              { label: 'warned', color: '--warn' },
-              { label: 'failed', color: '--bad' },
-            ]}
-            data={timelineOf(data)}
-            height={200}
-          />
+          <Timeline data={data} />
         </Card>
         <Card title="Tags">
           <TagsTable data={data} />
@@ -114,9 +122,22 @@ export function JobView({ data, route }: { readonly data: JobData; readonly rout
   );
 }
 
-function timelineOf({ history }: JobData): readonly (readonly number[])[] {
-  const times = history.map(([atMs = 0]) => atMs / 1_000);
-  return [times, ...[3, 2, 4, 5].map((at) => history.map((row) => row[at] ?? 0))];
+function Timeline({ data }: { readonly data: JobData }) {
+  const now = useNow() + useContext(ServerClock);
+  return (
+    <TimeChart
+      title="Cells by class"
+      series={[
+        { label: 'finished', color: '--good', isFilled: true },
+        { label: 'running', color: '--busy' },
+        { label: 'warned', color: '--warn' },
+        { label: 'failed', color: '--bad' },
+      ]}
+      data={timelineOf(data.history, now)}
+      isStepped={true}
+      height={200}
+    />
+  );
 }
 
 function ClassLegend() {

@@ -28,7 +28,7 @@ export function ViewOf({ route, data, serverAtMs }: ViewOfProps) {
     case 'overview':
       return <OverviewView data={data as OverviewData} />;
     case 'fair':
-      return <FairView data={data as FairData} serverAtMs={serverAtMs} />;
+      return <FairView data={data as FairData} route={route} serverAtMs={serverAtMs} />;
     case 'jobs':
       return <JobsView data={data as JobsData} route={route} serverAtMs={serverAtMs} />;
     case 'job':

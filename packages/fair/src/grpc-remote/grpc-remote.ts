@@ -2,8 +2,8 @@
 // server of the contract fair.state.v1.
 //
 // Invalid options are reported here, at construction: later there would be no one to report them to.
-import { type ClientTls, type OptionNames, refuseUnknownOptions } from '@syncline/kernel';
-import { checkGrpcTarget, type GrpcTargetOptions } from '@syncline/protocol/grpc';
+import type { ClientTls, OptionNames } from '@syncline/kernel';
+import { checkGrpcOptions, checkGrpcTarget, type GrpcTargetOptions } from '@syncline/protocol/grpc';
 import type { FairRemote } from '../client/fair-remote.js';
 import { checkTrackerName } from '../state/state-options.js';
 import { refuseUnless } from '../tuning.js';
@@ -32,7 +32,7 @@ const REMOTE_OPTIONS: OptionNames<GrpcRemoteOptions> = {
 
 /** The option `remote` of a tracker. Throws `invalid-argument`, with `details.field`. */
 export function grpcRemote(options: GrpcRemoteOptions): FairRemote {
-  refuseUnknownOptions(options, 'grpcRemote', REMOTE_OPTIONS);
+  checkGrpcOptions('grpcRemote', options, REMOTE_OPTIONS);
   const { tracker = '', wire = 'named' } = options;
   const target = checkGrpcTarget('the fair tracker', options);
   refuseUnless(wire === 'named' || wire === 'seed', 'wire', {

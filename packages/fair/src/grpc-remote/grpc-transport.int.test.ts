@@ -40,6 +40,13 @@ test('no listener: unavailable, with the address, and soon', async () => {
   expect(error?.message).toContain('ECONNREFUSED');
 });
 
+test('an unknown host name', async () => {
+  const error = await endOf('nosuchhost.invalid:7401');
+  expect(error?.message).toBe(
+    'cannot reach the state service at nosuchhost.invalid:7401: unknown host name "nosuchhost.invalid". Check the address.',
+  );
+});
+
 test('an HTTP/2 server without gRPC', async () => {
   const server = createHttp2Server((_, response) => response.writeHead(404).end());
   const address = await listening(server);

@@ -9,6 +9,7 @@ import { type Outcome, outcomeFrom } from '../outcome.js';
 import { createLostErrors, type LostErrors } from '../warning-logger.js';
 import {
   checkMiddlewareOptions,
+  checkTracker,
   type KeyGenerator,
   type MiddlewareOptions,
   type RequestCost,
@@ -84,12 +85,13 @@ export class FairGate<Asked extends readonly unknown[], Answered extends readonl
   readonly #defaults: GateDefaults<Asked, Answered>;
   readonly #lost: LostErrors;
 
-  /** Throws `invalid-argument`, with `details.field`, for options that cannot work. */
+  /** Throws `invalid-argument`, with `details.field`, for a tracker or options that cannot work. */
   constructor(
     tracker: FairTracker,
     options: MiddlewareOptions<Asked, Answered>,
     defaults: GateDefaults<Asked, Answered>,
   ) {
+    checkTracker(tracker);
     checkMiddlewareOptions(options);
     this.#tracker = tracker;
     this.#options = options;

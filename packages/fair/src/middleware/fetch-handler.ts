@@ -8,7 +8,11 @@ import { classifySettled, isOwnRejection, markOwnRejection, outcomeOfHttp } from
 import { refuseUnless } from '../tuning.js';
 import { FairGate } from './fair-gate.js';
 import { type FairRejection, problemAnswer, rejectionOf } from './http-rejection.js';
-import type { HttpMiddlewareOptions, KeyGenerator } from './middleware-options.js';
+import {
+  checkTracker,
+  type HttpMiddlewareOptions,
+  type KeyGenerator,
+} from './middleware-options.js';
 
 /** `Rest` is what the server passes beside the request: an environment, a context, connection info. */
 export type FetchHandler<Rest extends readonly unknown[]> = (
@@ -33,6 +37,7 @@ export function withFair<Rest extends readonly unknown[]>(
   handler: FetchHandler<Rest>,
   options: FairFetchOptions<Rest>,
 ): (request: Request, ...rest: Rest) => Promise<Response> {
+  checkTracker(tracker); // before the others: without it, all of them are in the wrong place
   const { keyGenerator } = options;
   refuseUnless(typeof keyGenerator === 'function', 'keyGenerator', {
     value: keyGenerator,

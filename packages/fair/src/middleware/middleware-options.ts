@@ -4,6 +4,7 @@
 // error: the request is neither served nor counted, and the error keeps its status. Admitting it instead would
 // let anyone bypass the throttle who can make them throw.
 import { type Logger, refuseUnknownOptions } from '@syncline/kernel';
+import type { FairTracker } from '../fair-tracker.js';
 import type { FlowKey } from '../flow-key.js';
 import type { Outcome } from '../outcome.js';
 import { refuseUnless } from '../tuning.js';
@@ -67,6 +68,15 @@ const NAMES = {
 } as const;
 
 const FUNCTIONS = ['keyGenerator', 'skip', 'classifyOutcome', 'handler'] as const;
+
+/** It may be of another copy of this package, or a test's own. */
+export function checkTracker(value: unknown): void {
+  const { register, report } = (value ?? {}) as Partial<Record<keyof FairTracker, unknown>>;
+  refuseUnless(typeof register === 'function' && typeof report === 'function', 'tracker', {
+    value: value instanceof Object ? `of type ${typeof value}` : value,
+    wanted: 'the result of createFairTracker',
+  });
+}
 
 /** Reports at construction what would otherwise fail on each request in plain JavaScript. */
 export function checkMiddlewareOptions(options: object): void {

@@ -50,6 +50,23 @@ test('a lost connection leaves the outcome of a write unknown, but never that of
   server.close();
 });
 
+test('with an unknown host name nothing was sent', async () => {
+  await using store = createRemoteJobStore({ address: 'nosuchhost.invalid:7401' });
+  const refused = {
+    code: 'unavailable',
+    outcome: 'not-applied',
+    message: expect.stringContaining('unknown host name "nosuchhost.invalid". Check the address.'),
+  };
+  await expect(store.createJob({ jobId: 'nightly-42', numTasks: 1 })).rejects.toMatchObject(
+    refused,
+  );
+  const write = {
+    ...{ jobId: 'nightly-42', incarnation: 'i1', taskId: 0, epoch: 1, tag: 'a', eventId: 'e1' },
+    ...{ status: 1, message: '', schemaVersion: 1 },
+  };
+  await expect(store.setState(write)).rejects.toMatchObject(refused);
+});
+
 test('a payload that is not a JSON object is refused in every answer', async () => {
   const { server, address } = await listen();
   const state = { ...defaultState('nightly-42', 0, 'a'), payloadJson: '[1]' };

@@ -1,9 +1,8 @@
 // The jobs of a server. Arguments are checked before a call is sent. One connection carries all unary calls and the
 // stream of writes; subscriptions have separate connections.
 import { SynclineError, silentMetrics } from '@syncline/kernel';
-import { checkKnownKeys } from '@syncline/kernel/checks';
 import { encode } from '@syncline/kernel/wire';
-import { checkGrpcTarget, type GrpcTargetOptions } from '@syncline/protocol/grpc';
+import { checkGrpcOptions, checkGrpcTarget, type GrpcTargetOptions } from '@syncline/protocol/grpc';
 import { hasCode } from '../core/refusals.js';
 import { CheckedJobStore, type StoreReads, type StoreWrites } from '../engine/checked-job-store.js';
 import { type EngineDeps, withSystemDeps } from '../engine/store-adapter.js';
@@ -38,7 +37,7 @@ export function createRemoteJobStore(
   deps: RemoteJobStoreDeps = {},
 ): JobStore {
   const known = { address: true, tls: true, token: true, reconnect: true };
-  checkKnownKeys(options, 'the options of createRemoteJobStore', known);
+  checkGrpcOptions('createRemoteJobStore', options, known);
   const target = checkGrpcTarget('the remote job store', options);
   const reconnect = checkReconnect(options.reconnect);
   return new RemoteJobStore({ ...withSystemDeps(deps), target, reconnect });

@@ -249,7 +249,8 @@ class WriteCall {
 
   #end(): void {
     const error = errorOfStatus(this.#failure, this.#target);
-    const isRefused = !this.#isBegun && this.#failure && isCallRefused(this.#failure);
+    const { address } = this.#target;
+    const isRefused = !this.#isBegun && this.#failure && isCallRefused(this.#failure, address);
     this.#leave('ended', isRefused ? error : error.withOutcome('unknown'));
     this.#onChange(this);
   }

@@ -8,8 +8,8 @@ import type { CallerReports } from './caller-reports.js';
 const INTERVAL_MS = 1_000;
 
 export const fairRates: readonly RateDefinition[] = [
-  { name: 'deltas', metric: 'syncline_fair_deltas_total', by: 'tracker' },
-  { name: 'rejected messages', metric: 'syncline_fair_rejected_messages_total', by: 'tracker' },
+  { name: 'updates', metric: 'syncline_fair_deltas_total', by: 'tracker' },
+  { name: 'invalid messages', metric: 'syncline_fair_rejected_messages_total', by: 'tracker' },
 ];
 
 function withoutCells(namespace: NamespaceFacts): Omit<NamespaceFacts, 'highest'> {
@@ -26,16 +26,17 @@ export function fairView(service: StateService, callers: CallerReports): LiveVie
       return snapshotSource(INTERVAL_MS, () => {
         const { namespaces, ...status } = service.describe(serverLimits.liveCellsMax.value);
         const shown =
-          namespaces.find(({ tracker }) => tracker === chosen) ??
-          // The largest one, so that a newly opened page shows something.
-          namespaces.toSorted((a, b) => b.cells - a.cells)[0];
+          chosen === null || chosen === ''
+            ? // The largest one, so that a newly opened page shows something.
+              namespaces.toSorted((a, b) => b.cells - a.cells)[0]
+            : namespaces.find(({ tracker }) => tracker === chosen);
         const seeds = new Map(shown?.seeds.map(({ seed }, index) => [seed, index]));
         return {
           ...status,
           rates: rates.of('fair'),
           trackers: namespaces.map(withoutCells),
           shown: shown?.tracker,
-          callers: callers.of(shown?.tracker ?? ''),
+          callers: shown === undefined ? [] : callers.of(shown.tracker),
           // Arrays instead of objects, which would be five times as long: seed, row, column, per mille, age.
           cells: shown?.highest.map(({ seed, row, column, probability, ageMs }) => [
             seeds.get(seed) ?? 0,

@@ -1,5 +1,6 @@
-// The grid of a job that was deleted and created again while its store could not be reached.
-import { createMemoryJobStore, type JobEvent, type JobStore } from '@syncline/jobs';
+// The grid of a job: its revision, its history, and what happens when the job is deleted and created again while its
+// store cannot be reached.
+import { createMemoryJobStore, type JobEvent, JobStatus, type JobStore } from '@syncline/jobs';
 import { createSystemClock } from '@syncline/kernel';
 import { expect, test } from 'vitest';
 import { writeStates } from '../../testing/write-states.js';
@@ -45,6 +46,28 @@ test('after a reset it has the cells of the new job, however many tasks that has
   await expect
     .poll(() => JSON.parse(grid.part(0)))
     .toMatchObject({ job: { numTasks: 5 }, tags: [{ tag: 'ingest', counts: [0, 5, 0, 0, 0] }] });
+  grid.stop();
+  await store.close();
+});
+
+test('its revision counts leases, and its history ends with the latest values', async () => {
+  const store = createMemoryJobStore();
+  const { incarnation } = (await store.createJob({ jobId, numTasks: 2 })).job;
+  await writeStates(store, jobId, [
+    { taskId: 0, tag: 'ingest', status: JobStatus.finished, message: '' },
+    { taskId: 1, tag: 'ingest', status: JobStatus.finished, message: '' },
+  ]);
+  const lease = { jobId, incarnation, epoch: 0, ttlMs: 0, holder: 'the test' };
+  await store.lease({ ...lease, taskId: 0, action: 'claim' });
+  const revision = (await store.getJob(jobId))?.revision;
+  const grid = new JobGrid({ store, clock: createSystemClock(), onStop() {} }, jobId);
+  await grid.start();
+  const head = () => JSON.parse(grid.part(0)) as { revision: number; history: number[][] };
+  await expect.poll(head).toMatchObject({ revision, isSynced: true });
+  // Both states were written within milliseconds: one entry, with what holds after the second.
+  expect(head().history).toEqual([[expect.any(Number), 0, 0, 2, 0, 0]]);
+  await store.lease({ ...lease, taskId: 1, action: 'claim' });
+  await expect.poll(() => head().revision).toBeGreaterThan(revision ?? 0);
   grid.stop();
   await store.close();
 });

@@ -66,6 +66,8 @@ export class JobGrid implements LiveSource {
   readonly #stopping = new AbortController();
   #job: JobInfo | undefined;
   #columns = new Map<string, TagColumn>();
+  /** How many cells of each class, over all tags. */
+  #totals = CLASSES.map(() => 0);
   #hiddenTags = new Set<string>();
   #leases = new Map<number, TaskLease>();
   #lostCount = 0;
@@ -209,15 +211,15 @@ export class JobGrid implements LiveSource {
     this.#historyAtMs = nowMs;
     this.#ratePerSecond = Math.round((this.#changesCount * 1_000) / elapsedMs);
     this.#changesCount = 0;
-    this.#recordHistory(this.#deps.clock.nowMs());
+    if (this.#isSynced) this.#recordHistory(this.#deps.clock.nowMs());
   }
 
+  /** Changes that are close together share an entry: the time of the first, and what holds after the last. */
   #recordHistory(atMs: number): void {
-    if (atMs - (this.#history.at(-1)?.[0] ?? 0) < HISTORY_INTERVAL_MS / 2) return;
-    const sums = CLASSES.map((_, at) =>
-      [...this.#columns.values()].reduce((sum, { counts }) => sum + (counts[at] ?? 0), 0),
-    );
-    this.#history.push([atMs, ...sums]);
+    const lastAtMs = this.#history.at(-1)?.[0] ?? 0;
+    const isNew = atMs - lastAtMs >= HISTORY_INTERVAL_MS / 2;
+    if (!isNew) this.#history.pop();
+    this.#history.push([isNew ? atMs : lastAtMs, ...this.#totals]);
     if (this.#history.length > HISTORY_MAX) this.#history.shift();
   }
 
@@ -250,6 +252,7 @@ export class JobGrid implements LiveSource {
       case 'synced':
         this.#isSynced = true;
         this.#isReplaced = true;
+        this.#advance(event.revision);
         return;
       case 'gap':
         if (event.reason === 'deleted') this.#isDeleted = true; // after others, the latest states follow
@@ -259,8 +262,10 @@ export class JobGrid implements LiveSource {
         return;
       case 'live':
         this.#staleSinceMs = undefined;
+        this.#advance(event.revision);
         return;
       case 'lease':
+        this.#advance(event.lease.revision);
         this.#setLease(event.lease);
         return;
       case 'job':
@@ -275,6 +280,7 @@ export class JobGrid implements LiveSource {
     const { signal } = this.#stopping;
     this.#job = (await this.#deps.store.getJob(this.#jobId, { signal })) ?? this.#job;
     this.#columns = new Map();
+    this.#totals = CLASSES.map(() => 0);
     this.#hiddenTags = new Set();
     this.#leases = new Map();
     this.#lostCount = 0;
@@ -284,19 +290,26 @@ export class JobGrid implements LiveSource {
   }
 
   #setState({ taskId, tag, statusClass, progress = 0, revision }: State): void {
-    const job = this.#job;
-    if (job !== undefined && revision > job.revision) this.#job = { ...job, revision };
+    this.#advance(revision);
     const column = this.#columnOf(tag);
     if (column === undefined || taskId >= column.cells.length) return;
     const before = column.cells[taskId] ?? 0;
     const after = CLASSES.indexOf(statusClass);
-    column.counts[before] = (column.counts[before] ?? 0) - 1;
-    column.counts[after] = (column.counts[after] ?? 0) + 1;
+    for (const counts of [column.counts, this.#totals]) {
+      counts[before] = (counts[before] ?? 0) - 1;
+      counts[after] = (counts[after] ?? 0) + 1;
+    }
     column.cells[taskId] = after;
     const share = statusClass === 'finished' ? 0 : Math.round(progress * SHARES);
     column.sharesSum += share - (column.shares[taskId] ?? 0);
     column.shares[taskId] = share;
     if (this.#isSynced) column.changed.add(taskId);
+  }
+
+  /** Every kind of change counts: a state, a lease, the metadata. */
+  #advance(revision: number): void {
+    const job = this.#job;
+    if (job !== undefined && revision > job.revision) this.#job = { ...job, revision };
   }
 
   #columnOf(tag: string): TagColumn | undefined {
@@ -316,6 +329,7 @@ export class JobGrid implements LiveSource {
       changed: new Set(),
     };
     this.#columns.set(tag, column);
+    this.#totals[0] = (this.#totals[0] ?? 0) + numTasks;
     this.#isReplaced = true;
     return column;
   }

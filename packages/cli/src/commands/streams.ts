@@ -125,11 +125,19 @@ async function inspectOne(world: CliWorld, dir: string, flags: InspectFlags): Pr
   const path = resolve(dir).slice(1);
   const key = flags.key === undefined ? undefined : parseKey(flags.key);
   const found = await inspectDirectory(path, { verify, ...(key !== undefined && { key }) }, deps());
+  const holder = found.holder === undefined ? 'another process' : `process ${found.holder.pid}`;
+  if (found.state === 'in-use' && (operator !== undefined || key !== undefined)) {
+    throw new SynclineError(
+      'locked',
+      `the directory is in use by ${holder}; operators and keys can be shown only while it is not. Stop it first.`,
+      { details: { path } },
+    );
+  }
   const states =
     operator === undefined
       ? found.states
       : found.states.filter((each) => each.operator === operator);
-  if (operator !== undefined && states.length === 0 && found.state !== 'in-use') {
+  if (operator !== undefined && states.length === 0) {
     const known = [...new Set(found.states.map((each) => each.operator))].join(', ');
     throw new SynclineError('not-found', `no operator "${operator}" in /${path}; it has: ${known}`);
   }
@@ -141,12 +149,11 @@ async function inspectOne(world: CliWorld, dir: string, flags: InspectFlags): Pr
   }
   for (const problem of found.problems) say(world, `Damaged: ${printable(problem)}`);
   if (found.state === 'in-use') {
-    const pid = found.holder === undefined ? 'another process' : `process ${found.holder.pid}`;
     const report =
       found.status === undefined
         ? 'it is starting and has not reported anything yet'
         : 'this is what it last reported in STATUS.json';
-    const text = `The directory is in use by ${pid}; ${report}.`;
+    const text = `The directory is in use by ${holder}; ${report}.`;
     if (verify) throw new SynclineError('locked', `${text} Stop it to verify the checkpoint.`);
     say(world, text);
   }

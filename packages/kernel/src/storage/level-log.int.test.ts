@@ -1,12 +1,12 @@
 // What the log of a real LevelDB ends with, at every position in its blocks of 32 KiB.
 import { mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { silentLogger } from '../logger.js';
 import { createSystemClock } from '../system-clock.js';
 import { LevelHandle } from './level-handle.js';
-import { findDamage, isAtEndOfLog, warnOfDamagedLogs } from './level-log.js';
+import { findDamage, findDamagedLogs, isAtEndOfLog, warnOfDamagedLogs } from './level-log.js';
 import { openLevelStorage } from './level-storage.js';
 import { StorageBatch } from './storage-batch.js';
 
@@ -80,6 +80,7 @@ it('K18 an opening logs which log is damaged, and where', async () => {
   const lines: unknown[] = [];
   const logger = { ...silentLogger, error: (...line: unknown[]) => void lines.push(line) };
   await warnOfDamagedLogs(logger, directory);
+  expect(await findDamagedLogs(directory)).toMatchObject([{ file: basename(path) }]);
   expect(lines).toEqual([
     [expect.stringContaining('damaged'), expect.objectContaining({ directory })],
   ]);

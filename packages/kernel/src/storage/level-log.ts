@@ -51,19 +51,30 @@ function endOf({ batches }: WriteGroup): Buffer | undefined {
   return end.subarray(-COMPARED_BYTES_MAX);
 }
 
+export interface DamagedLog {
+  readonly file: string;
+  /** Where the damage begins. */
+  readonly offset: number;
+}
+
 /** K18: damaged records in front of intact ones are logged. A torn end is not: that is a write without an answer. */
 export async function warnOfDamagedLogs(logger: Logger, directory: string): Promise<void> {
+  for (const damaged of await findDamagedLogs(directory)) {
+    const fields = { directory, ...damaged };
+    logger.error('damaged storage log: the writes in the damaged part are lost', fields);
+  }
+}
+
+/** Must be called before LevelDB opens the directory: that replaces the logs by what was intact. */
+export async function findDamagedLogs(directory: string): Promise<readonly DamagedLog[]> {
+  const damaged: DamagedLog[] = [];
   const names = await readdir(directory).catch(() => []); // the opening reports what cannot be read
   for (const file of names.filter((name) => LOG_FILE.test(name))) {
     const log = await readFile(join(directory, file)).catch(() => Buffer.alloc(0));
     const offset = findDamage(log);
-    if (offset === undefined) continue;
-    logger.error('damaged storage log: the writes in the damaged part are lost', {
-      directory,
-      file,
-      offset,
-    });
+    if (offset !== undefined) damaged.push({ file, offset });
   }
+  return damaged;
 }
 
 /** The first damaged record that an intact one follows. */

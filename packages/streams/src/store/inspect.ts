@@ -10,7 +10,7 @@ import {
   type StorageReads,
   SynclineError,
 } from '@syncline/kernel';
-import { openLevelStorage } from '@syncline/kernel/level';
+import { findDamagedLogs, openLevelStorage } from '@syncline/kernel/level';
 import { crc32 } from '@syncline/kernel/node';
 import { checkGroup } from '../embedded/embedded-snapshot.js';
 import { StoredKeys } from '../embedded/stored-layout.js';
@@ -96,6 +96,9 @@ export async function inspectDirectory(
   deps: InspectDeps,
 ): Promise<Inspection> {
   const { files } = deps;
+  if ((await files.stat(path)) === undefined) {
+    throw new SynclineError('not-found', `/${path} does not exist.`, { details: { path } });
+  }
   if ((await files.stat(`${path}/FORMAT`)) === undefined) {
     throw new SynclineError(
       'not-found',
@@ -123,6 +126,7 @@ export async function inspectDirectory(
     problems: [],
   };
   const status = (await readJson(files, `${path}/STATUS.json`)) as Inspection['status'];
+  const damagedLogs = deps.openStorage === undefined ? await findDamagedLogs(`/${path}/db`) : [];
   const open = deps.openStorage ?? ((place) => openLevelStorage(deps, { directory: `/${place}` }));
   let storage: Storage;
   try {
@@ -134,7 +138,11 @@ export async function inspectDirectory(
     return { ...empty, state: 'damaged', problems: [thrown.message] };
   }
   try {
-    const found = await look(storage, status?.epoch ?? 0, options);
+    const lost = damagedLogs.map(
+      ({ file, offset }) =>
+        `db/${file} is damaged at byte ${offset}: what was written there is lost`,
+    );
+    const found = await look(storage, lost, status?.epoch ?? 0, options);
     return { ...empty, ...found, ...reportOf(status, found) };
   } finally {
     await storage.close();
@@ -181,11 +189,12 @@ async function readJson(files: Files, path: string): Promise<unknown> {
 
 async function look(
   storage: Storage,
+  lost: readonly string[],
   reportedEpoch: number,
   { verify = false, key }: InspectOptions,
 ): Promise<Partial<Inspection> & Pick<Inspection, 'state'>> {
   using view = storage.snapshot();
-  const problems: string[] = [];
+  const problems = [...lost];
   let frame: {
     meta: Meta | undefined;
     head: Head | undefined;
@@ -194,7 +203,7 @@ async function look(
   try {
     frame = readFrame(view);
   } catch (thrown) {
-    return { state: 'damaged', problems: [messageOf(thrown)] };
+    return { state: 'damaged', problems: [...lost, messageOf(thrown)] };
   }
   const { meta, head, generation } = frame;
   if ((head?.epoch ?? 0) < reportedEpoch) {

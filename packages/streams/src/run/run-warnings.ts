@@ -1,7 +1,8 @@
-// Warnings of a run, logged once each time a condition begins: checkpoints that take longer than their interval, and a
-// wall clock that jumps back.
+// Warnings of a run, logged once each time a condition begins: a pipeline that had already finished, checkpoints that
+// take longer than their interval, and a wall clock that jumps back.
 import type { Clock, Logger } from '@syncline/kernel';
 import type { CheckpointInfo } from './checkpoint.js';
+import type { PipelineProgress } from './progress.js';
 
 /** Smaller corrections of the clock do not cause a warning. */
 const CLOCK_BACK_MS = 1_000;
@@ -17,6 +18,15 @@ export class RunWarnings {
     this.#clock = clock;
     this.#logger = logger;
     this.#everyMs = everyMs;
+  }
+
+  /** The start finds that an earlier run has read the whole input. */
+  alreadyFinished({ pipeline, epoch }: PipelineProgress): void {
+    this.#logger.warn(
+      'the pipeline had already finished; its input is not read again. Use follow: true for files that grow, ' +
+        'or a new directory to start over',
+      { pipeline, epoch },
+    );
   }
 
   /** `sinksMs` is how long the sinks took after the commit point. */

@@ -101,7 +101,7 @@ export class PipelineRun implements AsyncDisposable {
   async #main(): Promise<void> {
     const { logger, explain } = this.#deps;
     let isFinished = this.#session?.head?.isFinished === true;
-    if (isFinished) logger.info('pipeline had already finished', {});
+    if (isFinished) this.#warnings.alreadyFinished(this.progress());
     else this.#enter('recovered');
     try {
       while (!isFinished) {

@@ -5,14 +5,13 @@ import {
   createMemoryStorage,
   createSystemClock,
   createSystemRandom,
+  createWarningLogger,
   type Files,
   type Logger,
   type OptionNames,
   type Random,
   refuseUnknownOptions,
   type Storage,
-  SynclineError,
-  silentLogger,
   silentMetrics,
 } from '@syncline/kernel';
 import { oneOf, refuseUnless } from '@syncline/kernel/checks';
@@ -25,16 +24,12 @@ import { attachEnds, type Graph, invalid } from '../pipeline/graph.js';
 import { BUFFER } from '../pipeline/reorder.js';
 import { KEY_GROUPS_DEFAULT } from '../state/key.js';
 import { StoreDirectory } from '../store/directory.js';
-import {
-  listSavepoints,
-  restoreSavepoint,
-  writeAutomaticSavepoint,
-  writeSavepoint,
-} from '../store/savepoint.js';
+import { restoreSavepoint, writeAutomaticSavepoint, writeSavepoint } from '../store/savepoint.js';
 import type { SpawnWorkers } from '../workers/workers-engine.js';
 import { allOrThrow } from './engine.js';
 import { type Around, observeAcks } from './observed.js';
 import { ProgressGate, type ProgressReporter } from './progress.js';
+import { explainLocked, withSavepoints } from './explain-error.js';
 import type { RecoveryDeps, RecoveryOptions } from './recovery.js';
 import { PipelineRun } from './run.js';
 import type { RunSettings } from './run-deps.js';
@@ -149,7 +144,8 @@ export async function start(
   };
   const { directory, reportedEpoch, storage } = await open().catch(async (thrown: unknown) => {
     // LevelDB may report missing or damaged files as a plain I/O error.
-    throw await withSavepoints(thrown, world, dir, ['corrupt', 'too-new', 'storage-failed']);
+    const codes = ['corrupt', 'too-new', 'storage-failed'];
+    throw await withSavepoints(explainLocked(thrown, dir), world, dir, codes);
   });
   const save = async (name: string | undefined, epoch: number) => {
     if (directory === undefined) throw invalid('dir', 'a savepoint needs a checkpoint directory');
@@ -293,7 +289,7 @@ function checkOptions(options: StartOptions): void {
 /** Ports that are not provided are those of the system. */
 export function systemWorld(deps: StartDeps) {
   const clock = deps.clock ?? createSystemClock();
-  const logger = deps.logger ?? silentLogger;
+  const logger = deps.logger ?? createWarningLogger('@syncline/streams');
   return {
     clock,
     logger,
@@ -335,28 +331,6 @@ function recoveryOptionsOf(options: StartOptions): RecoveryOptions {
     acceptLoss: options.acceptLoss ?? [],
     keepDeliveredMs: options.keepDeliveredMs ?? 10_000,
   };
-}
-
-/** A store that cannot be read cannot be repaired here, so the error lists the savepoints that can be restored. */
-async function withSavepoints(
-  thrown: unknown,
-  { files, path }: Pick<Required<StartDeps>, 'files' | 'path'>,
-  dir: string | undefined,
-  codes: readonly string[],
-): Promise<unknown> {
-  const isUnreadable = thrown instanceof SynclineError && codes.includes(thrown.code);
-  if (!isUnreadable || dir === undefined) return thrown;
-  const names = await listSavepoints(files, path(dir)).catch(() => []);
-  const savepoints = names.map((name) => `${dir}/savepoints/${name}`);
-  const advice =
-    savepoints.length === 0
-      ? 'There is no savepoint to restore from; use a backup of the directory.'
-      : `These savepoints can be restored into a new directory: ${savepoints.join(', ')}.`;
-  const what = thrown.message.replace(/\.$/, '');
-  return new SynclineError(thrown.code, `${what}. Nothing was changed. ${advice}`, {
-    details: { ...thrown.details, savepoints },
-    cause: thrown,
-  });
 }
 
 /** LevelDB is only loaded when a store is opened. */

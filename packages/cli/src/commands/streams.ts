@@ -125,12 +125,11 @@ async function inspectOne(world: CliWorld, dir: string, flags: InspectFlags): Pr
   const path = resolve(dir).slice(1);
   const key = flags.key === undefined ? undefined : parseKey(flags.key);
   const found = await inspectDirectory(path, { verify, ...(key !== undefined && { key }) }, deps());
-  const holder = found.holder === undefined ? 'another process' : `process ${found.holder.pid}`;
   if (found.state === 'in-use' && (operator !== undefined || key !== undefined)) {
+    const unavailable = 'operators and keys can be shown only while it is not. Stop it first.';
     throw new SynclineError(
       'locked',
-      `the directory is in use by ${holder}; operators and keys can be shown only while it is not. Stop it first.`,
-      { details: { path } },
+      `the directory is in use by ${holderOf(found)}; ${unavailable}`,
     );
   }
   const states =
@@ -153,7 +152,7 @@ async function inspectOne(world: CliWorld, dir: string, flags: InspectFlags): Pr
       found.status === undefined
         ? 'it is starting and has not reported anything yet'
         : 'this is what it last reported in STATUS.json';
-    const text = `The directory is in use by ${holder}; ${report}.`;
+    const text = `The directory is in use by ${holderOf(found)}; ${report}.`;
     if (verify) throw new SynclineError('locked', `${text} Stop it to verify the checkpoint.`);
     say(world, text);
   }
@@ -166,6 +165,10 @@ async function inspectOne(world: CliWorld, dir: string, flags: InspectFlags): Pr
       details: { path },
     });
   }
+}
+
+function holderOf({ holder }: Inspection): string {
+  return holder === undefined ? 'another process' : `process ${holder.pid}`;
 }
 
 /** Digits are a number, digits followed by n a bigint, anything else a string. */

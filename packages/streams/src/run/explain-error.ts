@@ -1,7 +1,6 @@
 // Errors of the checkpoint store, with what the user of a pipeline can do about them.
-import { SynclineError } from '@syncline/kernel';
+import { type Files, SynclineError } from '@syncline/kernel';
 import { listSavepoints } from '../store/savepoint.js';
-import type { StartDeps } from './start.js';
 
 /** Names the directory that the user passed, not the store in it: another directory would start over. */
 export function explainLocked(thrown: unknown, dir: string | undefined): unknown {
@@ -27,7 +26,7 @@ interface HolderDetails {
 /** A store that cannot be read cannot be repaired here, so the error lists the savepoints that can be restored. */
 export async function withSavepoints(
   thrown: unknown,
-  { files, path }: Pick<Required<StartDeps>, 'files' | 'path'>,
+  { files, path }: { readonly files: Files; readonly path: (given: string) => string },
   dir: string | undefined,
   codes: readonly string[],
 ): Promise<unknown> {

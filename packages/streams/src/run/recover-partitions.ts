@@ -1,17 +1,22 @@
 // Where each partition continues after a start: its position is checked, and a lost one is accepted or refused.
-import { SynclineError } from '@syncline/kernel';
+import { type Logger, SynclineError } from '@syncline/kernel';
 import type { Json, Source } from '../ends/source.js';
-import { invalid } from '../pipeline/graph.js';
+import { type Graph, invalid } from '../pipeline/graph.js';
 import type { Head, PartitionMark } from '../store/layout.js';
 import { acknowledge, type PartitionStart } from './engine.js';
-import type { RecoveryDeps } from './recovery.js';
+
+export interface RecoverPartitionsDeps {
+  readonly graph: Graph;
+  readonly logger: Logger;
+  readonly options: { readonly acceptLoss: readonly string[] };
+}
 
 /** How many partitions an error lists. */
 const NAMES_MAX = 20;
 
 /** Where each partition continues. Acknowledges the positions again. */
 export async function checkPartitions(
-  deps: RecoveryDeps,
+  deps: RecoverPartitionsDeps,
   head: Head | undefined,
   signal: AbortSignal,
 ): Promise<readonly PartitionStart[]> {
@@ -54,7 +59,7 @@ function checkAcceptLoss(
 
 /** Where to continue. A lost position, if accepted, becomes a new incarnation. */
 async function checkedMark(
-  { options, logger }: RecoveryDeps,
+  { options, logger }: RecoverPartitionsDeps,
   source: Source<unknown>,
   partition: string,
   mark: PartitionMark | undefined,

@@ -63,6 +63,8 @@ export interface RecoveryDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  /** For what a user must know who has not passed a logger: what a start does not do as asked. */
+  readonly notices: Logger;
   readonly options: RecoveryOptions;
   readonly around: Around | undefined;
   /** An epoch that the store has reached before. */
@@ -228,13 +230,15 @@ function claimStates(
 }
 
 /** A name without state may be mistyped, or was dropped by an earlier start: that cannot be told apart. */
-function checkDropState({ graph, options, logger }: RecoveryDeps, moves: readonly Move[]): void {
+function checkDropState({ graph, options, notices }: RecoveryDeps, moves: readonly Move[]): void {
   const dropped = moves.flatMap(({ from, to }) => (to === undefined ? [from.split('/')[0]] : []));
   for (const uid of options.dropState) {
     if (graph.nodes.some((node) => node.uid === uid))
       throw invalid('dropState', `dropState names "${uid}", which the pipeline still has`);
     if (dropped.includes(uid)) continue;
-    logger.warn('dropState names an operator of which the directory has no state to drop', { uid });
+    notices.warn('dropState names an operator of which the directory has no state to drop', {
+      uid,
+    });
   }
 }
 

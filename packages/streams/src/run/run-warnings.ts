@@ -3,6 +3,7 @@
 import type { Clock, Logger } from '@syncline/kernel';
 import type { CheckpointInfo } from './checkpoint.js';
 import type { PipelineProgress } from './progress.js';
+import type { RunDeps } from './run-deps.js';
 
 /** Smaller corrections of the clock do not cause a warning. */
 const CLOCK_BACK_MS = 1_000;
@@ -10,19 +11,21 @@ const CLOCK_BACK_MS = 1_000;
 export class RunWarnings {
   readonly #clock: Clock;
   readonly #logger: Logger;
+  readonly #notices: Logger;
   readonly #everyMs: number;
   #isSlow = false;
   #wallMs = 0;
 
-  constructor(clock: Clock, logger: Logger, everyMs: number) {
+  constructor({ clock, logger, notices, settings }: RunDeps) {
     this.#clock = clock;
     this.#logger = logger;
-    this.#everyMs = everyMs;
+    this.#notices = notices;
+    this.#everyMs = settings.everyMs;
   }
 
   /** The start finds that an earlier run has read the whole input. */
   alreadyFinished({ pipeline, epoch }: PipelineProgress): void {
-    this.#logger.warn(
+    this.#notices.warn(
       'the pipeline had already finished; its input is not read again. Use follow: true for files that grow, ' +
         'or a new directory to start over',
       { pipeline, epoch },

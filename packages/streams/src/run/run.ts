@@ -49,7 +49,7 @@ export class PipelineRun implements AsyncDisposable {
     this.#deps = deps;
     const { clock, random, logger, settings } = deps;
     this.#pace = new CheckpointPace(clock, settings);
-    this.#warnings = new RunWarnings(clock, logger, settings.everyMs);
+    this.#warnings = new RunWarnings(deps);
     this.#readerDeps = {
       clock,
       random,

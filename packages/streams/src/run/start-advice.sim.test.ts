@@ -1,7 +1,7 @@
 // What a start tells its user: names that match nothing, input that is not read again, and a directory in use.
 import type { LogFields } from '@syncline/kernel';
 import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { fileSink } from '../ends/file-sink.js';
 import { jsonlSource } from '../ends/jsonl-source.js';
 import { definePipeline } from '../pipeline/define.js';
@@ -48,6 +48,26 @@ sim('a pipeline that had finished says that its input is not read again', async 
       { pipeline: 'sums', epoch: 1 },
     ],
   ]);
+});
+
+sim('without a logger, such advice becomes a process warning', async (world) => {
+  await world.files.append('in.jsonl', Buffer.from('1\n'));
+  const emitWarning = vi.spyOn(globalThis.process, 'emitWarning').mockImplementation(() => {});
+  const { logger: _, ...ports } = world;
+  const deps = { ...ports, path: (given: string) => given };
+  const openStorage = (at: string) => world.openStorage(at);
+  const begin = () => start(sums(), { dir: 'state' }, { ...deps, openStorage });
+  await (await begin()).finished;
+  expect(emitWarning).not.toHaveBeenCalled();
+  await (await begin()).finished;
+  expect(emitWarning.mock.calls).toEqual([
+    [
+      expect.stringMatching(
+        /^@syncline\/streams: the pipeline had already finished; .* \(pipeline: sums, epoch: 1\)$/,
+      ),
+    ],
+  ]);
+  emitWarning.mockRestore();
 });
 
 sim('acceptLoss refuses a name that no partition has', async (world) => {

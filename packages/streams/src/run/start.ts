@@ -12,6 +12,7 @@ import {
   type Random,
   refuseUnknownOptions,
   type Storage,
+  silentLogger,
   silentMetrics,
 } from '@syncline/kernel';
 import { oneOf, refuseUnless } from '@syncline/kernel/checks';
@@ -175,6 +176,7 @@ export async function start(
     clock,
     random,
     logger,
+    notices: world.notices,
     metrics: new RunMetrics(world.metrics, clock, graph.name),
     settings: settingsOf(options),
     progress: new ProgressGate(clock, logger, options.progress),
@@ -289,15 +291,18 @@ function checkOptions(options: StartOptions): void {
 /** Ports that are not provided are those of the system. */
 export function systemWorld(deps: StartDeps) {
   const clock = deps.clock ?? createSystemClock();
-  const logger = deps.logger ?? createWarningLogger('@syncline/streams');
+  const logger = deps.logger ?? silentLogger;
+  const notices = deps.logger ?? createWarningLogger('@syncline/streams');
+  const storageLogger = deps.logger ?? { ...silentLogger, error: notices.error }; // lost writes must be noticed
   return {
     clock,
     logger,
+    notices,
     random: deps.random ?? createSystemRandom(),
     metrics: deps.metrics ?? silentMetrics,
     files: deps.files ?? createSystemFiles('/'),
     path: deps.path ?? ((given: string) => resolve(given).slice(1)),
-    openStorage: deps.openStorage ?? systemStorage(clock, logger),
+    openStorage: deps.openStorage ?? systemStorage(clock, storageLogger),
   };
 }
 

@@ -42,7 +42,7 @@ describe('a source of your own', () => {
       open() {
         const source = spoolSource('in', dir);
         source.attach?.(ports);
-        return source as never;
+        return source;
       },
       partition: dir,
       async append(records) {

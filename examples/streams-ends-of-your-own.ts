@@ -27,10 +27,9 @@ export function spoolSource(uid: string, dir: string): Source<Json, string> {
     async *read(partition, from) {
       let position = from ?? '';
       await check(partition, position);
-      for (const name of await ports.files.list(ports.path(dir))) {
-        if (name <= position) continue;
-        position = name;
-        const raw = await ports.files.readAt(`${ports.path(dir)}/${name}`, 0, 1024 * 1024);
+      const all = await ports.files.list(ports.path(dir)); // sorted
+      for (position of all.filter((name) => name > (from ?? ''))) {
+        const raw = await ports.files.readAt(`${ports.path(dir)}/${position}`, 0, 1024 * 1024);
         yield { ...decode(raw), position };
       }
       yield { items: [], position, end: true };
@@ -114,6 +113,7 @@ if (import.meta.filename === process.argv[1]) {
     p.source(spoolSource('in', join(work, 'in'))).to(tableSink('out', join(work, 'out.json'))),
   );
   await (await streams.start(pipeline)).finished;
-  console.log(JSON.parse(await readFile(join(work, 'out.json'), 'utf8')).rows); // [ 1, 2, 3 ]
+  const table = JSON.parse(await readFile(join(work, 'out.json'), 'utf8')) as Table;
+  console.log(table.rows); // [ 1, 2, 3 ]
   await rm(work, { recursive: true });
 }

@@ -195,9 +195,32 @@ test('a damaged log of the store is reported, although the rest is intact', asyn
   const { exit, stdout, stderr } = await run('inspect', dir, '--verify');
   expect({ exit, stdout }).toMatchObject({ exit: 1, stdout: expect.stringContaining('damaged') });
   expect(stderr).toMatch(
-    /Damaged: db\/\d+\.log is damaged at byte 0: what was written there is lost/,
+    /Damaged: the log is damaged at byte 0 of db\/\d+\.log: what was written there is lost/,
   );
   expect(stderr).not.toContain('Verified');
+});
+
+test('a damaged last write is noted, and a sink that knows of it refuses the next start', async () => {
+  await using directory = await makeTempDirectory('streams-cli');
+  const dir = join(directory.path, 'clicks');
+  for (let starts = 0; starts < 2; starts += 1) {
+    const running = await start(counting(directory.path), { dir }, { logger: silentLogger });
+    await running.finished;
+  }
+  const db = join(dir, 'db');
+  const [log = ''] = (await readdir(db)).filter((name) => name.endsWith('.log'));
+  const bytes = await readFile(join(db, log));
+  bytes.fill(0xff, 20, 28); // the only record is the generation of the second start
+  await writeFile(join(db, log), bytes);
+  const { exit, stderr } = await run('inspect', dir, '--verify');
+  expect(exit).toBe(0);
+  expect(stderr).toMatch(
+    /^Verified: all other checksums match\.\nNote: the last write, at byte 0 of db\//,
+  );
+  await expect(start(counting(directory.path), { dir })).rejects.toMatchObject({
+    code: 'fenced',
+    message: expect.stringContaining('or this directory has lost its latest record'),
+  });
 });
 
 test('a store that has silently lost its last commits is reported as damaged', async () => {

@@ -144,8 +144,9 @@ async function inspectOne(world: CliWorld, dir: string, flags: InspectFlags): Pr
   if (flags.json === true) world.stdout.write(`${printableJson(shown, 2)}\n`);
   else world.stdout.write(render(shown, deps().clock.nowMs()));
   if (verify && found.state !== 'in-use' && found.problems.length === 0) {
-    say(world, 'Verified: all checksums match.');
+    say(world, `Verified: all ${found.notes.length > 0 ? 'other ' : ''}checksums match.`);
   }
+  for (const note of found.notes) say(world, `Note: ${printable(note)}`);
   for (const problem of found.problems) say(world, `Damaged: ${printable(problem)}`);
   if (found.state === 'in-use') {
     const report =

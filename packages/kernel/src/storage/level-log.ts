@@ -55,12 +55,15 @@ export interface DamagedLog {
   readonly file: string;
   /** Where the damage begins. */
   readonly offset: number;
+  /** Nothing intact follows, so it may be a torn end: a write that a kill or a power loss has interrupted. */
+  readonly isEnd: boolean;
 }
 
 /** K18: damaged records in front of intact ones are logged. A torn end is not: that is a write without an answer. */
 export async function warnOfDamagedLogs(logger: Logger, directory: string): Promise<void> {
-  for (const damaged of await findDamagedLogs(directory)) {
-    const fields = { directory, ...damaged };
+  for (const { file, offset, isEnd } of await findDamagedLogs(directory)) {
+    if (isEnd) continue;
+    const fields = { directory, file, offset };
     logger.error('damaged storage log: the writes in the damaged part are lost', fields);
   }
 }
@@ -71,18 +74,18 @@ export async function findDamagedLogs(directory: string): Promise<readonly Damag
   const names = await readdir(directory).catch(() => []); // the opening reports what cannot be read
   for (const file of names.filter((name) => LOG_FILE.test(name))) {
     const log = await readFile(join(directory, file)).catch(() => Buffer.alloc(0));
-    const offset = findDamage(log);
-    if (offset !== undefined) damaged.push({ file, offset });
+    const found = findDamage(log);
+    if (found !== undefined) damaged.push({ file, ...found });
   }
   return damaged;
 }
 
-/** The first damaged record that an intact one follows. */
-export function findDamage(log: Buffer): number | undefined {
+/** The first record that is damaged or incomplete. */
+export function findDamage(log: Buffer): Omit<DamagedLog, 'file'> | undefined {
   let at = 0;
   while (at < log.length) {
     const end = endOfRecord(log, at);
-    if (end === undefined) return hasRecordAfter(log, at) ? at : undefined;
+    if (end === undefined) return { offset: at, isEnd: !hasRecordAfter(log, at) };
     at = end;
   }
   return undefined;

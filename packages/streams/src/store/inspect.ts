@@ -10,7 +10,7 @@ import {
   type StorageReads,
   SynclineError,
 } from '@syncline/kernel';
-import { findDamagedLogs, openLevelStorage } from '@syncline/kernel/level';
+import { type DamagedLog, findDamagedLogs, openLevelStorage } from '@syncline/kernel/level';
 import { crc32 } from '@syncline/kernel/node';
 import { checkGroup } from '../embedded/embedded-snapshot.js';
 import { StoredKeys } from '../embedded/stored-layout.js';
@@ -87,7 +87,12 @@ export interface Inspection {
   readonly history: readonly HistoryLine[];
   readonly savepoints: readonly string[];
   readonly problems: readonly string[];
+  /** What may be harmless: a write that was interrupted. The next opening of the store forgets it. */
+  readonly notes: readonly string[];
 }
+
+const TORN =
+  'This is normal if a process was killed or the power failed while it wrote; otherwise, what it wrote is lost.';
 
 /** Throws `not-found` if there is no pipeline at the path. */
 export async function inspectDirectory(
@@ -124,6 +129,7 @@ export async function inspectDirectory(
     history: [],
     savepoints,
     problems: [],
+    notes: [],
   };
   const status = (await readJson(files, `${path}/STATUS.json`)) as Inspection['status'];
   const damagedLogs = deps.openStorage === undefined ? await findDamagedLogs(`/${path}/db`) : [];
@@ -138,12 +144,15 @@ export async function inspectDirectory(
     return { ...empty, state: 'damaged', problems: [thrown.message] };
   }
   try {
-    const lost = damagedLogs.map(
-      ({ file, offset }) =>
-        `db/${file} is damaged at byte ${offset}: what was written there is lost`,
-    );
+    const placeOf = ({ file, offset }: DamagedLog) => `byte ${offset} of db/${file}`;
+    const lost = damagedLogs
+      .filter(({ isEnd }) => !isEnd)
+      .map((log) => `the log is damaged at ${placeOf(log)}: what was written there is lost`);
+    const notes = damagedLogs
+      .filter(({ isEnd }) => isEnd)
+      .map((log) => `the last write, at ${placeOf(log)}, is incomplete or damaged. ${TORN}`);
     const found = await look(storage, lost, status?.epoch ?? 0, options);
-    return { ...empty, ...found, ...reportOf(status, found) };
+    return { ...empty, ...found, ...reportOf(status, found), notes };
   } finally {
     await storage.close();
   }

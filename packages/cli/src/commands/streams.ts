@@ -143,6 +143,11 @@ async function inspectOne(world: CliWorld, dir: string, flags: InspectFlags): Pr
   const shown = { ...found, states };
   if (flags.json === true) world.stdout.write(`${printableJson(shown, 2)}\n`);
   else world.stdout.write(render(shown, deps().clock.nowMs()));
+  conclude(world, found, verify);
+}
+
+/** What there is to say about the directory as a whole. Throws `locked` or `corrupt`. */
+function conclude(world: CliWorld, found: Inspection, verify: boolean): void {
   if (verify && found.state !== 'in-use' && found.problems.length === 0) {
     say(world, `Verified: all ${found.notes.length > 0 ? 'other ' : ''}checksums match.`);
   }
@@ -162,8 +167,8 @@ async function inspectOne(world: CliWorld, dir: string, flags: InspectFlags): Pr
       found.savepoints.length === 0
         ? 'There is no savepoint to restore from; use a backup of the directory.'
         : 'Restore one of the savepoints into a new directory: start(…, { dir, restoreFrom, repeats }).';
-    throw new SynclineError('corrupt', `the checkpoint in /${path} is damaged. ${restore}`, {
-      details: { path },
+    throw new SynclineError('corrupt', `the checkpoint in /${found.path} is damaged. ${restore}`, {
+      details: { path: found.path },
     });
   }
 }

@@ -1,5 +1,5 @@
 // `streams ls` and `inspect` on real checkpoint directories: intact, in use, damaged and missing.
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createSystemClock, StorageBatch, silentLogger } from '@syncline/kernel';
 import { openLevelStorage } from '@syncline/kernel/level';
@@ -73,7 +73,7 @@ test('a finished pipeline is listed, inspected and verified, and one of its keys
   expect((await run('inspect', dir, '--operator', 'nothing')).exit).toBe(4);
 });
 
-test('for a directory in use, STATUS.json and the pid are shown, and verifying it is a conflict', async () => {
+test('for a directory in use, STATUS.json and the pid are shown, but it is not verified and no key is shown', async () => {
   await using directory = await makeTempDirectory('streams-cli');
   const dir = join(directory.path, 'clicks');
   const running = await start(counting(directory.path, true), { dir, order: 'ready' });
@@ -85,6 +85,16 @@ test('for a directory in use, STATUS.json and the pid are shown, and verifying i
   });
   expect(stderr).toMatch(/in use by process \d+/);
   expect((await run('inspect', dir, '--verify')).exit).toBe(5);
+  for (const flags of [
+    ['--operator', 'nothing'],
+    ['--key', 'ada'],
+  ]) {
+    const refused = await run('inspect', dir, ...flags);
+    expect(refused).toMatchObject({ exit: 5, stdout: '' });
+    expect(refused.stderr).toMatch(
+      /the directory is in use by process \d+; operators and keys can be shown only while it is not\. Stop it first\./,
+    );
+  }
   await running.stop();
 });
 
@@ -139,6 +149,10 @@ test('a missing pipeline and a damaged one are reported with their exit codes', 
     [`${path}/file`, `${path}/file is not a directory.`],
   ] as const)
     expect(await run('ls', argument)).toMatchObject({ exit: 4, stderr: `syncline: ${said}\n` });
+  expect(await run('inspect', `${path}/none`)).toMatchObject({
+    exit: 4,
+    stderr: `syncline: ${path}/none does not exist.\n`,
+  });
   expect((await run('inspect', directory.path)).exit).toBe(4);
   const dir = join(directory.path, 'clicks');
   const running = await start(counting(directory.path), { dir });
@@ -166,6 +180,47 @@ test('a missing pipeline and a damaged one are reported with their exit codes', 
   expect(list.stdout).toMatch(/ too-new .*\/newer\n/);
   expect(list.stdout).toMatch(/ finished .*\/sound\n/);
   expect(list.stderr).toContain('2 of 3 checkpoint directories cannot be used');
+});
+
+test('a damaged log of the store is reported, although the rest is intact', async () => {
+  await using directory = await makeTempDirectory('streams-cli');
+  const dir = join(directory.path, 'clicks');
+  const running = await start(counting(directory.path), { dir });
+  await running.finished;
+  const db = join(dir, 'db');
+  const [log = ''] = (await readdir(db)).filter((name) => name.endsWith('.log'));
+  const bytes = await readFile(join(db, log));
+  bytes.fill(0xff, 20, 28);
+  await writeFile(join(db, log), bytes);
+  const { exit, stdout, stderr } = await run('inspect', dir, '--verify');
+  expect({ exit, stdout }).toMatchObject({ exit: 1, stdout: expect.stringContaining('damaged') });
+  expect(stderr).toMatch(
+    /Damaged: the log is damaged at byte 0 of db\/\d+\.log: what was written there is lost/,
+  );
+  expect(stderr).not.toContain('Verified');
+});
+
+test('a damaged last write is noted, and a sink that knows of it refuses the next start', async () => {
+  await using directory = await makeTempDirectory('streams-cli');
+  const dir = join(directory.path, 'clicks');
+  for (let starts = 0; starts < 2; starts += 1) {
+    const running = await start(counting(directory.path), { dir }, { logger: silentLogger });
+    await running.finished;
+  }
+  const db = join(dir, 'db');
+  const [log = ''] = (await readdir(db)).filter((name) => name.endsWith('.log'));
+  const bytes = await readFile(join(db, log));
+  bytes.fill(0xff, 20, 28); // the only record is the generation of the second start
+  await writeFile(join(db, log), bytes);
+  const { exit, stderr } = await run('inspect', dir, '--verify');
+  expect(exit).toBe(0);
+  expect(stderr).toMatch(
+    /^Verified: all other checksums match\.\nNote: the last write, at byte 0 of db\//,
+  );
+  await expect(start(counting(directory.path), { dir })).rejects.toMatchObject({
+    code: 'fenced',
+    message: expect.stringContaining('or this directory has lost its latest record'),
+  });
 });
 
 test('a store that has silently lost its last commits is reported as damaged', async () => {

@@ -125,28 +125,40 @@ async function inspectOne(world: CliWorld, dir: string, flags: InspectFlags): Pr
   const path = resolve(dir).slice(1);
   const key = flags.key === undefined ? undefined : parseKey(flags.key);
   const found = await inspectDirectory(path, { verify, ...(key !== undefined && { key }) }, deps());
+  if (found.state === 'in-use' && (operator !== undefined || key !== undefined)) {
+    const unavailable = 'operators and keys can be shown only while it is not. Stop it first.';
+    throw new SynclineError(
+      'locked',
+      `the directory is in use by ${holderOf(found)}; ${unavailable}`,
+    );
+  }
   const states =
     operator === undefined
       ? found.states
       : found.states.filter((each) => each.operator === operator);
-  if (operator !== undefined && states.length === 0 && found.state !== 'in-use') {
+  if (operator !== undefined && states.length === 0) {
     const known = [...new Set(found.states.map((each) => each.operator))].join(', ');
     throw new SynclineError('not-found', `no operator "${operator}" in /${path}; it has: ${known}`);
   }
   const shown = { ...found, states };
   if (flags.json === true) world.stdout.write(`${printableJson(shown, 2)}\n`);
   else world.stdout.write(render(shown, deps().clock.nowMs()));
+  conclude(world, found, verify);
+}
+
+/** What there is to say about the directory as a whole. Throws `locked` or `corrupt`. */
+function conclude(world: CliWorld, found: Inspection, verify: boolean): void {
   if (verify && found.state !== 'in-use' && found.problems.length === 0) {
-    say(world, 'Verified: all checksums match.');
+    say(world, `Verified: all ${found.notes.length > 0 ? 'other ' : ''}checksums match.`);
   }
+  for (const note of found.notes) say(world, `Note: ${printable(note)}`);
   for (const problem of found.problems) say(world, `Damaged: ${printable(problem)}`);
   if (found.state === 'in-use') {
-    const pid = found.holder === undefined ? 'another process' : `process ${found.holder.pid}`;
     const report =
       found.status === undefined
         ? 'it is starting and has not reported anything yet'
         : 'this is what it last reported in STATUS.json';
-    const text = `The directory is in use by ${pid}; ${report}.`;
+    const text = `The directory is in use by ${holderOf(found)}; ${report}.`;
     if (verify) throw new SynclineError('locked', `${text} Stop it to verify the checkpoint.`);
     say(world, text);
   }
@@ -155,10 +167,14 @@ async function inspectOne(world: CliWorld, dir: string, flags: InspectFlags): Pr
       found.savepoints.length === 0
         ? 'There is no savepoint to restore from; use a backup of the directory.'
         : 'Restore one of the savepoints into a new directory: start(…, { dir, restoreFrom, repeats }).';
-    throw new SynclineError('corrupt', `the checkpoint in /${path} is damaged. ${restore}`, {
-      details: { path },
+    throw new SynclineError('corrupt', `the checkpoint in /${found.path} is damaged. ${restore}`, {
+      details: { path: found.path },
     });
   }
+}
+
+function holderOf({ holder }: Inspection): string {
+  return holder === undefined ? 'another process' : `process ${holder.pid}`;
 }
 
 /** Digits are a number, digits followed by n a bigint, anything else a string. */

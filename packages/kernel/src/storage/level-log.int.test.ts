@@ -1,12 +1,12 @@
 // What the log of a real LevelDB ends with, at every position in its blocks of 32 KiB.
 import { mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { silentLogger } from '../logger.js';
 import { createSystemClock } from '../system-clock.js';
 import { LevelHandle } from './level-handle.js';
-import { findDamage, isAtEndOfLog, warnOfDamagedLogs } from './level-log.js';
+import { findDamage, findDamagedLogs, isAtEndOfLog, warnOfDamagedLogs } from './level-log.js';
 import { openLevelStorage } from './level-storage.js';
 import { StorageBatch } from './storage-batch.js';
 
@@ -67,10 +67,15 @@ it('K18 any flipped byte before the last record of a log is noticed; a torn end 
   for (let at = 0; at < last; at += 97) {
     const damaged = Buffer.from(log);
     damaged[at] = (damaged[at] ?? 0) ^ 0x10;
-    expect(findDamage(damaged), `byte ${at}`).toBeLessThanOrEqual(at);
+    const found = findDamage(damaged);
+    expect(found, `byte ${at}`).toMatchObject({ isEnd: false });
+    expect(found?.offset).toBeLessThanOrEqual(at);
   }
-  for (let length = last; length < log.length; length += 11)
-    expect(findDamage(log.subarray(0, length)), `${length} bytes`).toBeUndefined();
+  expect(findDamage(log.subarray(0, last))).toBeUndefined();
+  for (let length = last + 1; length < log.length; length += 11) {
+    const found = findDamage(log.subarray(0, length));
+    expect(found, `${length} bytes`).toMatchObject({ offset: last, isEnd: true });
+  }
 });
 
 it('K18 an opening logs which log is damaged, and where', async () => {
@@ -80,6 +85,7 @@ it('K18 an opening logs which log is damaged, and where', async () => {
   const lines: unknown[] = [];
   const logger = { ...silentLogger, error: (...line: unknown[]) => void lines.push(line) };
   await warnOfDamagedLogs(logger, directory);
+  expect(await findDamagedLogs(directory)).toMatchObject([{ file: basename(path), isEnd: false }]);
   expect(lines).toEqual([
     [expect.stringContaining('damaged'), expect.objectContaining({ directory })],
   ]);

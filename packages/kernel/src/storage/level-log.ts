@@ -51,27 +51,41 @@ function endOf({ batches }: WriteGroup): Buffer | undefined {
   return end.subarray(-COMPARED_BYTES_MAX);
 }
 
+export interface DamagedLog {
+  readonly file: string;
+  /** Where the damage begins. */
+  readonly offset: number;
+  /** Nothing intact follows, so it may be a torn end: a write that a kill or a power loss has interrupted. */
+  readonly isEnd: boolean;
+}
+
 /** K18: damaged records in front of intact ones are logged. A torn end is not: that is a write without an answer. */
 export async function warnOfDamagedLogs(logger: Logger, directory: string): Promise<void> {
-  const names = await readdir(directory).catch(() => []); // the opening reports what cannot be read
-  for (const file of names.filter((name) => LOG_FILE.test(name))) {
-    const log = await readFile(join(directory, file)).catch(() => Buffer.alloc(0));
-    const offset = findDamage(log);
-    if (offset === undefined) continue;
-    logger.error('damaged storage log: the writes in the damaged part are lost', {
-      directory,
-      file,
-      offset,
-    });
+  for (const { file, offset, isEnd } of await findDamagedLogs(directory)) {
+    if (isEnd) continue;
+    const fields = { directory, file, offset };
+    logger.error('damaged storage log: the writes in the damaged part are lost', fields);
   }
 }
 
-/** The first damaged record that an intact one follows. */
-export function findDamage(log: Buffer): number | undefined {
+/** Must be called before LevelDB opens the directory: that replaces the logs by what was intact. */
+export async function findDamagedLogs(directory: string): Promise<readonly DamagedLog[]> {
+  const damaged: DamagedLog[] = [];
+  const names = await readdir(directory).catch(() => []); // the opening reports what cannot be read
+  for (const file of names.filter((name) => LOG_FILE.test(name))) {
+    const log = await readFile(join(directory, file)).catch(() => Buffer.alloc(0));
+    const found = findDamage(log);
+    if (found !== undefined) damaged.push({ file, ...found });
+  }
+  return damaged;
+}
+
+/** The first record that is damaged or incomplete. */
+export function findDamage(log: Buffer): Omit<DamagedLog, 'file'> | undefined {
   let at = 0;
   while (at < log.length) {
     const end = endOfRecord(log, at);
-    if (end === undefined) return hasRecordAfter(log, at) ? at : undefined;
+    if (end === undefined) return { offset: at, isEnd: !hasRecordAfter(log, at) };
     at = end;
   }
   return undefined;

@@ -187,6 +187,7 @@ test('D7 the crashed pipelines contain every stateful operator', () => {
   let methods: readonly string[] = [];
   definePipeline('p', (p) => {
     const stream = p.source(memorySource({ uid: 'in', partitions: {} }));
+    stream.map((each) => each);
     methods = Object.getOwnPropertyNames(Object.getPrototypeOf(stream));
   });
   const stateful = methods.filter((name) => !stateless.includes(name));

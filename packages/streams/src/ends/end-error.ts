@@ -1,5 +1,6 @@
 // Errors that several sources or sinks throw, so that code, message and details are consistent.
 import { SynclineError } from '@syncline/kernel';
+import { partitionName } from './partition-name.js';
 import type { Fence, SinkMark } from './sink.js';
 import type { Json } from './source.js';
 
@@ -19,7 +20,7 @@ export interface LostPosition {
 export function positionLost({ uid, partition, position, found }: LostPosition): SynclineError {
   return new SynclineError(
     'position-lost',
-    `source "${uid}" cannot continue partition "${partition}" after ${JSON.stringify(position)}: ${found}. ` +
+    `${partitionName(uid, partition)} cannot be continued after ${JSON.stringify(position)}: ${found}. ` +
       `Restore the missing data, start over in a new directory, or accept the loss with acceptLoss: ["${partition}"].`,
     { details: { uid, partition, position, found } },
   );
@@ -62,11 +63,13 @@ function foreignPipeline(uid: string, found: string, fence: Fence): SynclineErro
 function fenced(uid: string, found: number, fence: Fence): SynclineError {
   const why =
     found === fence.generation
-      ? 'a process that runs on a copy of this directory has written to the target'
-      : `generation ${found} has written to the target`;
+      ? 'a process that runs on a copy of this directory has written to the target, or this directory has lost ' +
+        'its latest record. Stop this process. If no other one runs, restore the newest backup of the directory, ' +
+        'or start over from a savepoint.'
+      : `generation ${found} has written to the target. Stop this process; the newer one continues.`;
   return new SynclineError(
     'fenced',
-    `sink "${uid}" refuses generation ${fence.generation}: ${why}. Stop this process; the newer one continues.`,
+    `sink "${uid}" refuses generation ${fence.generation}: ${why}`,
     { details: { uid, generation: fence.generation, found } },
   );
 }

@@ -45,6 +45,10 @@ for (const [what, megabytes] of [
       true,
       true,
     ]);
+    const starts = [16, 16 + long.length + 9, 16 + 2 * long.length + 18];
+    expect(bad.map(({ place }) => place)).toEqual(
+      starts.map((start) => `the line at byte ${start}`),
+    );
     for (const [index, { position }] of batches.entries()) {
       const { offset, tail } = position;
       expect(crc32(content.subarray(Math.max(0, offset - 4_096), offset))).toBe(tail);

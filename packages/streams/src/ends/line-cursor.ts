@@ -174,7 +174,8 @@ export class LineCursor<T> {
       } catch (thrown) {
         const rawEnd = Math.min(to, from + deadLetterBytesMax.value);
         const raw = Uint8Array.from(this.#buffer.subarray(from, rawEnd));
-        bad.push({ at: items.length, raw, reason: (thrown as Error).message });
+        const place = `the line at byte ${this.#placeOf(start)}`;
+        bad.push({ at: items.length, raw, reason: (thrown as Error).message, place });
       }
     }
     return bad.length === 0 ? { items } : { items, bad };
@@ -226,6 +227,11 @@ export class LineCursor<T> {
     const linesEnd = this.#buffer.lastIndexOf(NEWLINE) + 1;
     this.#validUtf8End = isUtf8(this.#buffer.subarray(0, linesEnd)) ? linesEnd : 0;
     return true;
+  }
+
+  /** Where a line starts in the file. */
+  #placeOf(start: number): number {
+    return this.#offset + start + (start > this.#cutAt ? this.#cutBytes : 0);
   }
 
   /** The size of a line in the file, including its newline. */

@@ -66,4 +66,6 @@ export interface BadItem {
   readonly at: number;
   readonly raw: Uint8Array;
   readonly reason: string;
+  /** Where it is, for error messages: `the line at byte 15`. Default: its number in the partition. */
+  readonly place?: string;
 }

@@ -81,6 +81,41 @@ test('a missing function is named', () => {
   expect(missing).toThrow('process "sum" needs onItem, which must be a function');
 });
 
+test.each<[string, (numbers: KeyedStream<number, number>) => unknown]>([
+  ['process', (n) => n.process({ uid: 'sum', onItem() {} })],
+  ['reduce', (n) => n.reduce({ uid: 'sum', ...add })],
+  ['dedupe', (n) => n.dedupe({ uid: 'sum', id: (x) => x, keepMs: 1 })],
+  [
+    'reorder',
+    (n) => n.reorder({ uid: 'sum', versionKind: 'number', version: (x) => x, policy: 'lww' }),
+  ],
+  ['window', (n) => n.window(tumbling({ sizeMs: 1 }), { uid: 'sum', late: 'drop', ...add })],
+])('%s needs keyBy before it, even in a program without types', (_name, use) => {
+  const without = (p: PipelineBuilder) => void use(untyped(p.source(input()).map((n) => n)));
+  expect(define(without)).toThrow('operator "sum" needs keyBy before it');
+  const merged = (p: PipelineBuilder) => {
+    const numbers = p.source(input());
+    use(untyped(numbers.keyBy((n) => n).merge(numbers)));
+  };
+  expect(define(merged)).toThrow('operator "sum" needs keyBy before it');
+  const filtered = (p: PipelineBuilder) =>
+    void use(
+      untyped(
+        p
+          .source(input())
+          .keyBy((n) => n)
+          .filter(() => true),
+      ),
+    );
+  expect(define(filtered)).not.toThrow();
+});
+
+test('a source whose records nothing takes is refused', () => {
+  expect(define((p) => void p.source(input()))).toThrow(
+    'source "in" is read for nothing: no operator and no sink takes its records.',
+  );
+});
+
 test('every known option is accepted', () => {
   const sink = () => callbackSink({ uid: 'dead', call: async () => {} });
   const pipeline = definePipeline('numbers', (p) => {

@@ -19,6 +19,7 @@ import {
   GraphBuilder,
   type GraphNode,
   invalid,
+  isKeyed,
   type SourceOptions,
 } from './graph.js';
 import { heldCodec } from './held-items.js';
@@ -353,6 +354,7 @@ class GraphStream implements KeyedStream<Key, unknown> {
     { states = {}, create }: Create,
     late?: unknown,
   ): never {
+    if (!isKeyed(this.node)) throw invalid('keyBy', `operator "${uid}" needs keyBy before it`);
     return this.#next({
       name: uid,
       uid,

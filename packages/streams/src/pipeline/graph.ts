@@ -136,7 +136,19 @@ export class GraphBuilder {
       );
     }
     if (this.sources.length === 0) throw invalid('source', `pipeline "${name}" has no source`);
+    for (const source of this.sources) this.#checkUsed(source);
     return { name, sources: this.sources, nodes: this.nodes, sinks: this.#sinks };
+  }
+
+  /** Any operator may have an effect, since it calls a function of the user. */
+  #checkUsed({ source, options, node }: SourceNode): void {
+    const { onBad = 'fail' } = options;
+    if (onBad !== 'fail' || this.nodes.some(({ inputs }) => inputs.includes(node))) return;
+    throw invalid(
+      'source',
+      `source "${source.uid}" is read for nothing: no operator and no sink takes its records. ` +
+        'End its stream with .to(sink), or remove the source.',
+    );
   }
 
   /** A node can only read nodes that were added before it, so a graph has no cycles. */
@@ -172,6 +184,11 @@ export function checkSink(given: unknown, option: string, word?: string): AnySin
   const wanted = word === undefined ? 'a sink' : `a sink, or '${word}'`;
   const hint = word === undefined ? '' : suggestion(shown, [word]);
   throw invalid(option, `${option} is ${shown}; expected ${wanted}.${hint}`);
+}
+
+/** Whether all items of a node have a key. */
+export function isKeyed({ isExchange = false, inputs }: GraphNode): boolean {
+  return isExchange || (inputs.length > 0 && inputs.every(isKeyed));
 }
 
 /** The sources upstream of a node. */

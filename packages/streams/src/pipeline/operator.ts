@@ -6,6 +6,7 @@
 //
 // X31  A watermark never decreases, and it reaches an operator after all items that it covers.
 import { AssertionError, SynclineError } from '@syncline/kernel';
+import { recordName } from '../ends/partition-name.js';
 import type { Json } from '../ends/source.js';
 import { streamsLimits } from '../limits.js';
 import type { Entry } from '../snapshot/entry.js';
@@ -214,12 +215,12 @@ function isStoreError(thrown: unknown): boolean {
 function itemError(batch: Batch, at: number, name: string, thrown: unknown): SynclineError {
   const cause = SynclineError.from(thrown, 'bad-record');
   const { origin, epoch } = batch;
-  const round = batch.rounds[at];
+  const round = batch.rounds[at] as number;
   const key = batch.keys?.[at];
   const ofKey = key === undefined ? '' : `, key ${showKey(key)}`;
   return new SynclineError(
     'bad-record',
-    `operator "${name}" failed on record ${round} of partition "${origin}"${ofKey}: ${cause.message}. ` +
+    `operator "${name}" failed on ${recordName(origin, round)}${ofKey}: ${cause.message}. ` +
       'Fix the operator, or give it `onError` with a sink for dead letters to skip such records.',
     {
       details: {

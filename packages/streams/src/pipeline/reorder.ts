@@ -7,6 +7,7 @@
 // X34  Sealed items are released in the order (version, origin, epoch, round, index); at every barrier
 //      in = applied + same + older + late + dead-lettered + buffered.
 import { assert, SynclineError } from '@syncline/kernel';
+import { originName } from '../ends/partition-name.js';
 import type { Json } from '../ends/source.js';
 import { streamsLimits } from '../limits.js';
 import { ByteReader } from '../snapshot/byte-reader.js';
@@ -334,7 +335,7 @@ export class ReorderOperator extends Operator {
     return new SynclineError(
       'limit-exceeded',
       `reorder "${this.name}" holds back ${this.#heap.length} items (${this.#bytes} bytes), more than ` +
-        `${itemsMax} items or ${bytesMax} bytes. It waits for partition ${channels.join(', ')}, ` +
+        `${itemsMax} items or ${bytesMax} bytes. It waits for ${channels.map(originName).join(', ')}, ` +
         'which has sealed the least. Declare it idle, raise the limit, or use `onFull: "release"`.',
       { details: { limit: 'reorderItemsMax', uid: this.name, channels } },
     );

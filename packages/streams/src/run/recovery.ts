@@ -15,8 +15,8 @@ import {
   SynclineError,
 } from '@syncline/kernel';
 import type { Fence, Sink, SinkMark } from '../ends/sink.js';
-import type { Json, Source } from '../ends/source.js';
-import { type AnySink, declareStates, type Graph } from '../pipeline/graph.js';
+import type { Json } from '../ends/source.js';
+import { type AnySink, declareStates, type Graph, invalid } from '../pipeline/graph.js';
 import { KEY_HASH } from '../state/key.js';
 import { corrupt, incompatible } from '../state/state-error.js';
 import { EmbeddedStates } from '../store/embedded-states.js';
@@ -25,7 +25,6 @@ import {
   type Head,
   handlesOf,
   type Meta,
-  type PartitionMark,
   readFrame,
   removeLeftovers,
   STORE_FORMAT,
@@ -42,9 +41,10 @@ import {
   readTable,
 } from '../store/pipeline-states.js';
 import { RemoteCells, type SpawnWorkers, WorkersEngine } from '../workers/workers-engine.js';
-import { acknowledge, type Engine, type EngineStart, type PartitionStart } from './engine.js';
+import type { Engine, EngineStart, PartitionStart } from './engine.js';
 import { LocalEngine } from './local-engine.js';
 import { type Around, observeSink } from './observed.js';
+import { checkPartitions } from './recover-partitions.js';
 import type { ReaderDeps } from './source-reader.js';
 
 export interface RecoveryOptions {
@@ -63,6 +63,8 @@ export interface RecoveryDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  /** For what a user must know who has not passed a logger: what a start does not do as asked. */
+  readonly notices: Logger;
   readonly options: RecoveryOptions;
   readonly around: Around | undefined;
   /** An epoch that the store has reached before. */
@@ -109,6 +111,7 @@ export async function recover(
   checkMeta(meta, deps);
   const declared = declareStates(graph, meta.keyGroups);
   const moves = claimStates(graph, declared, head, options.dropState);
+  if (held === undefined) checkDropState(deps, moves);
   const { workers } = deps;
   const remote =
     workers && new Map(declared.map(({ schema }) => [schema.uid, new RemoteCells(schema)]));
@@ -226,6 +229,19 @@ function claimStates(
   );
 }
 
+/** A name without state may be mistyped, or was dropped by an earlier start: that cannot be told apart. */
+function checkDropState({ graph, options, notices }: RecoveryDeps, moves: readonly Move[]): void {
+  const dropped = moves.flatMap(({ from, to }) => (to === undefined ? [from.split('/')[0]] : []));
+  for (const uid of options.dropState) {
+    if (graph.nodes.some((node) => node.uid === uid))
+      throw invalid('dropState', `dropState names "${uid}", which the pipeline still has`);
+    if (dropped.includes(uid)) continue;
+    notices.warn('dropState names an operator of which the directory has no state to drop', {
+      uid,
+    });
+  }
+}
+
 function nearestTo(uid: string, candidates: readonly string[]): string | undefined {
   const common = (other: string) => {
     let length = 0;
@@ -336,47 +352,4 @@ function outOfStep(uid: string, storeEpoch: number, sinkEpoch: number, why: stri
       'Restore the newest copy of the directory, or start over from a savepoint with `repeats: "accept"`.',
     { details: { uid, storeEpoch, sinkEpoch } },
   );
-}
-
-/** Where each partition continues. Acknowledges the positions again. */
-async function checkPartitions(
-  deps: RecoveryDeps,
-  head: Head | undefined,
-  signal: AbortSignal,
-): Promise<readonly PartitionStart[]> {
-  const starts: PartitionStart[] = [];
-  for (const { source } of deps.graph.sources) {
-    const marks = { ...head?.partitions[source.uid] };
-    const found = await source.partitions(signal);
-    const positions = new Map<string, Json>();
-    for (const partition of new Set([...found, ...Object.keys(marks)])) {
-      const mark = await checkedMark(deps, source, partition, marks[partition], signal);
-      const isOpen = mark !== undefined && mark.position !== null && !mark.isEnded;
-      if (isOpen) positions.set(partition, mark.position);
-      starts.push({ source: source.uid, partition, mark });
-    }
-    await acknowledge(source, positions);
-  }
-  return starts;
-}
-
-/** Where to continue. A lost position, if accepted, becomes a new incarnation. */
-async function checkedMark(
-  { options, logger }: RecoveryDeps,
-  source: Source<unknown>,
-  partition: string,
-  mark: PartitionMark | undefined,
-  signal: AbortSignal,
-): Promise<PartitionMark | undefined> {
-  const position = mark?.position ?? null;
-  if (mark === undefined || position === null || mark.isEnded) return mark;
-  try {
-    await source.check(partition, position, signal);
-    return mark;
-  } catch (thrown) {
-    const isLost = thrown instanceof SynclineError && thrown.code === 'position-lost';
-    if (!isLost || !options.acceptLoss.includes(partition)) throw thrown;
-    logger.warn('position lost and accepted', { source: source.uid, partition });
-    return { ...mark, position: null, count: 0, incarnation: mark.incarnation + 1 };
-  }
 }

@@ -49,7 +49,7 @@ export class PipelineRun implements AsyncDisposable {
     this.#deps = deps;
     const { clock, random, logger, settings } = deps;
     this.#pace = new CheckpointPace(clock, settings);
-    this.#warnings = new RunWarnings(clock, logger, settings.everyMs);
+    this.#warnings = new RunWarnings(deps);
     this.#readerDeps = {
       clock,
       random,
@@ -101,7 +101,7 @@ export class PipelineRun implements AsyncDisposable {
   async #main(): Promise<void> {
     const { logger, explain } = this.#deps;
     let isFinished = this.#session?.head?.isFinished === true;
-    if (isFinished) logger.info('pipeline had already finished', {});
+    if (isFinished) this.#warnings.alreadyFinished(this.progress());
     else this.#enter('recovered');
     try {
       while (!isFinished) {

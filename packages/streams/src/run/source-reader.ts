@@ -4,6 +4,7 @@
 // idle or has ended, so that the interleaving depends only on the input; `ready` takes any batch that is available.
 // Reads from a source that cannot be reached are retried with backoff.
 import { backoffMs, type Clock, type Random, SynclineError } from '@syncline/kernel';
+import { partitionName } from '../ends/partition-name.js';
 import type { Json, Source, SourceBatch } from '../ends/source.js';
 import { streamsLimits } from '../limits.js';
 import type { SourceNode } from '../pipeline/graph.js';
@@ -144,7 +145,7 @@ export class PartitionReader {
         if (signal.aborted) return;
         throw new SynclineError(
           'unavailable',
-          `source "${this.source.uid}" stopped reading partition "${this.partition}" before its end`,
+          `the reading of ${partitionName(this.source.uid, this.partition)} stopped before its end`,
         );
       } catch (thrown) {
         if (signal.aborted) return;

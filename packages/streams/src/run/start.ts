@@ -5,13 +5,13 @@ import {
   createMemoryStorage,
   createSystemClock,
   createSystemRandom,
+  createWarningLogger,
   type Files,
   type Logger,
   type OptionNames,
   type Random,
   refuseUnknownOptions,
   type Storage,
-  SynclineError,
   silentLogger,
   silentMetrics,
 } from '@syncline/kernel';
@@ -25,14 +25,10 @@ import { attachEnds, type Graph, invalid } from '../pipeline/graph.js';
 import { BUFFER } from '../pipeline/reorder.js';
 import { KEY_GROUPS_DEFAULT } from '../state/key.js';
 import { StoreDirectory } from '../store/directory.js';
-import {
-  listSavepoints,
-  restoreSavepoint,
-  writeAutomaticSavepoint,
-  writeSavepoint,
-} from '../store/savepoint.js';
+import { restoreSavepoint, writeAutomaticSavepoint, writeSavepoint } from '../store/savepoint.js';
 import type { SpawnWorkers } from '../workers/workers-engine.js';
 import { allOrThrow } from './engine.js';
+import { explainLocked, withSavepoints } from './explain-error.js';
 import { type Around, observeAcks } from './observed.js';
 import { ProgressGate, type ProgressReporter } from './progress.js';
 import type { RecoveryDeps, RecoveryOptions } from './recovery.js';
@@ -149,7 +145,8 @@ export async function start(
   };
   const { directory, reportedEpoch, storage } = await open().catch(async (thrown: unknown) => {
     // LevelDB may report missing or damaged files as a plain I/O error.
-    throw await withSavepoints(thrown, world, dir, ['corrupt', 'too-new', 'storage-failed']);
+    const codes = ['corrupt', 'too-new', 'storage-failed'];
+    throw await withSavepoints(explainLocked(thrown, dir), world, dir, codes);
   });
   const save = async (name: string | undefined, epoch: number) => {
     if (directory === undefined) throw invalid('dir', 'a savepoint needs a checkpoint directory');
@@ -179,6 +176,7 @@ export async function start(
     clock,
     random,
     logger,
+    notices: world.notices,
     metrics: new RunMetrics(world.metrics, clock, graph.name),
     settings: settingsOf(options),
     progress: new ProgressGate(clock, logger, options.progress),
@@ -294,14 +292,17 @@ function checkOptions(options: StartOptions): void {
 export function systemWorld(deps: StartDeps) {
   const clock = deps.clock ?? createSystemClock();
   const logger = deps.logger ?? silentLogger;
+  const notices = deps.logger ?? createWarningLogger('@syncline/streams');
+  const storageLogger = deps.logger ?? { ...silentLogger, error: notices.error }; // lost writes must be noticed
   return {
     clock,
     logger,
+    notices,
     random: deps.random ?? createSystemRandom(),
     metrics: deps.metrics ?? silentMetrics,
     files: deps.files ?? createSystemFiles('/'),
     path: deps.path ?? ((given: string) => resolve(given).slice(1)),
-    openStorage: deps.openStorage ?? systemStorage(clock, logger),
+    openStorage: deps.openStorage ?? systemStorage(clock, storageLogger),
   };
 }
 
@@ -335,28 +336,6 @@ function recoveryOptionsOf(options: StartOptions): RecoveryOptions {
     acceptLoss: options.acceptLoss ?? [],
     keepDeliveredMs: options.keepDeliveredMs ?? 10_000,
   };
-}
-
-/** A store that cannot be read cannot be repaired here, so the error lists the savepoints that can be restored. */
-async function withSavepoints(
-  thrown: unknown,
-  { files, path }: Pick<Required<StartDeps>, 'files' | 'path'>,
-  dir: string | undefined,
-  codes: readonly string[],
-): Promise<unknown> {
-  const isUnreadable = thrown instanceof SynclineError && codes.includes(thrown.code);
-  if (!isUnreadable || dir === undefined) return thrown;
-  const names = await listSavepoints(files, path(dir)).catch(() => []);
-  const savepoints = names.map((name) => `${dir}/savepoints/${name}`);
-  const advice =
-    savepoints.length === 0
-      ? 'There is no savepoint to restore from; use a backup of the directory.'
-      : `These savepoints can be restored into a new directory: ${savepoints.join(', ')}.`;
-  const what = thrown.message.replace(/\.$/, '');
-  return new SynclineError(thrown.code, `${what}. Nothing was changed. ${advice}`, {
-    details: { ...thrown.details, savepoints },
-    cause: thrown,
-  });
 }
 
 /** LevelDB is only loaded when a store is opened. */

@@ -3,7 +3,8 @@
 // X35  The numbers of records depend only on the position in their partition, including bad and dropped ones, so after
 //      a replay every record has the same logical time.
 import { assert, SynclineError } from '@syncline/kernel';
-import type { Json, SourceBatch } from '../ends/source.js';
+import { partitionName, recordName } from '../ends/partition-name.js';
+import type { BadItem, Json, SourceBatch } from '../ends/source.js';
 import { streamsLimits } from '../limits.js';
 import { type Batch, select } from '../pipeline/batch.js';
 import {
@@ -43,6 +44,9 @@ export interface TopologyDeps {
   readonly writers: ReadonlyMap<string, SinkWriter>;
   readonly peers?: Peers | undefined;
 }
+
+/** A bad record of a source, or an item without a valid event time. */
+type RefusedRecord = Pick<BadItem, 'reason' | 'place'> & { readonly raw: unknown };
 
 export class Topology {
   readonly counters = new Map<string, OperatorCounters>();
@@ -256,7 +260,7 @@ export class Topology {
       } catch (thrown) {
         const { message } = SynclineError.from(thrown);
         const reason = `its event time is unknown: ${message}`;
-        this.#refuseBad(reader, node, rounds[at] as number, items[at], reason);
+        this.#refuseBad(reader, node, rounds[at] as number, { raw: items[at], reason });
         refused.add(at);
       }
     }
@@ -276,7 +280,7 @@ export class Topology {
     let nextBad = 0;
     for (let at = 0; at <= batch.items.length; at += 1) {
       for (let item = bad[nextBad]; item !== undefined && item.at <= at; item = bad[nextBad]) {
-        this.#refuseBad(reader, node, round, item.raw, item.reason);
+        this.#refuseBad(reader, node, round, item);
         nextBad += 1;
         round += 1;
       }
@@ -292,15 +296,18 @@ export class Topology {
     reader: PartitionReader,
     { source, options }: SourceNode,
     round: number,
-    raw: unknown,
-    reason: string,
+    { raw, reason, place }: RefusedRecord,
   ): void {
     const { onBad = 'fail' } = options;
     const details = { uid: source.uid, partition: reader.partition, position: round, reason };
     if (onBad === 'fail') {
+      const what =
+        place === undefined
+          ? recordName(reader.origin, round)
+          : `${place} of ${partitionName(source.uid, reader.partition)}`;
       throw new SynclineError(
         'bad-record',
-        `record ${round} of partition "${reader.partition}" of source "${source.uid}" is bad: ${reason}. ` +
+        `${what} is bad: ${reason}. ` +
           'Repair it, or give the source `onBad` with a sink for such records.',
         { details },
       );

@@ -10,7 +10,7 @@ import {
   type StorageReads,
   SynclineError,
 } from '@syncline/kernel';
-import { openLevelStorage } from '@syncline/kernel/level';
+import { type DamagedLog, findDamagedLogs, openLevelStorage } from '@syncline/kernel/level';
 import { crc32 } from '@syncline/kernel/node';
 import { checkGroup } from '../embedded/embedded-snapshot.js';
 import { StoredKeys } from '../embedded/stored-layout.js';
@@ -87,7 +87,12 @@ export interface Inspection {
   readonly history: readonly HistoryLine[];
   readonly savepoints: readonly string[];
   readonly problems: readonly string[];
+  /** What may be harmless: a write that was interrupted. The next opening of the store forgets it. */
+  readonly notes: readonly string[];
 }
+
+const TORN =
+  'This is normal if a process was killed or the power failed while it wrote; otherwise, what it wrote is lost.';
 
 /** Throws `not-found` if there is no pipeline at the path. */
 export async function inspectDirectory(
@@ -96,6 +101,9 @@ export async function inspectDirectory(
   deps: InspectDeps,
 ): Promise<Inspection> {
   const { files } = deps;
+  if ((await files.stat(path)) === undefined) {
+    throw new SynclineError('not-found', `/${path} does not exist.`, { details: { path } });
+  }
   if ((await files.stat(`${path}/FORMAT`)) === undefined) {
     throw new SynclineError(
       'not-found',
@@ -121,8 +129,10 @@ export async function inspectDirectory(
     history: [],
     savepoints,
     problems: [],
+    notes: [],
   };
   const status = (await readJson(files, `${path}/STATUS.json`)) as Inspection['status'];
+  const damagedLogs = deps.openStorage === undefined ? await findDamagedLogs(`/${path}/db`) : [];
   const open = deps.openStorage ?? ((place) => openLevelStorage(deps, { directory: `/${place}` }));
   let storage: Storage;
   try {
@@ -134,8 +144,15 @@ export async function inspectDirectory(
     return { ...empty, state: 'damaged', problems: [thrown.message] };
   }
   try {
-    const found = await look(storage, status?.epoch ?? 0, options);
-    return { ...empty, ...found, ...reportOf(status, found) };
+    const placeOf = ({ file, offset }: DamagedLog) => `byte ${offset} of db/${file}`;
+    const lost = damagedLogs
+      .filter(({ isEnd }) => !isEnd)
+      .map((log) => `the log is damaged at ${placeOf(log)}: what was written there is lost`);
+    const notes = damagedLogs
+      .filter(({ isEnd }) => isEnd)
+      .map((log) => `the last write, at ${placeOf(log)}, is incomplete or damaged. ${TORN}`);
+    const found = await look(storage, lost, status?.epoch ?? 0, options);
+    return { ...empty, ...found, ...reportOf(status, found), notes };
   } finally {
     await storage.close();
   }
@@ -181,11 +198,12 @@ async function readJson(files: Files, path: string): Promise<unknown> {
 
 async function look(
   storage: Storage,
+  lost: readonly string[],
   reportedEpoch: number,
   { verify = false, key }: InspectOptions,
 ): Promise<Partial<Inspection> & Pick<Inspection, 'state'>> {
   using view = storage.snapshot();
-  const problems: string[] = [];
+  const problems = [...lost];
   let frame: {
     meta: Meta | undefined;
     head: Head | undefined;
@@ -194,7 +212,7 @@ async function look(
   try {
     frame = readFrame(view);
   } catch (thrown) {
-    return { state: 'damaged', problems: [messageOf(thrown)] };
+    return { state: 'damaged', problems: [...lost, messageOf(thrown)] };
   }
   const { meta, head, generation } = frame;
   if ((head?.epoch ?? 0) < reportedEpoch) {

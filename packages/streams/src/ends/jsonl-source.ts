@@ -163,7 +163,7 @@ class JsonlSource<T> implements Source<T, Json> {
     signal: AbortSignal,
   ): AsyncGenerator<SourceBatch<T, Json>> {
     const { files, path, clock } = this.#world;
-    const { follow = false, rotation, pollMs = 200 } = this.#options;
+    const { follow = false, pollMs = 200 } = this.#options;
     const { batchItems = streamsLimits.batchItemsMax.value } = this.#options;
     let position = from as unknown as JsonlPosition | null;
     let cursor: LineCursor<T> | undefined;
@@ -179,18 +179,16 @@ class JsonlSource<T> implements Source<T, Json> {
       }
       if (!cursor?.isCuttingIn(file))
         cursor = new LineCursor<T>(files, file, position?.offset ?? 0, batchItems);
-      const isMoved = rotation === 'rename' && file.place !== path(partition);
       // Checked before the old file is read to its end: its writer may append to it until it opens the new one.
-      const successor = isMoved ? await files.stat(path(partition)) : undefined;
-      const isOver = successor !== undefined && successor.bytes > 0;
+      const successor = await this.#successorOf(partition, file);
       for (;;) {
-        const batch = await cursor.next(!follow || isOver);
+        const batch = await cursor.next(!follow || successor !== undefined);
         if (batch === undefined) break;
         position = batch.position as unknown as JsonlPosition;
         yield batch;
         if (signal.aborted) return;
       }
-      if (isOver) {
+      if (successor !== undefined) {
         // With the inode, the new file is found even if it is renamed before its first line is read.
         position = { inode: successor.inode, offset: 0, tail: 0 };
         yield { items: [], position: position as unknown as Json, nextIncarnation: true };
@@ -203,6 +201,14 @@ class JsonlSource<T> implements Source<T, Json> {
       yield { items: [], position: position as unknown as Json, idle: true };
       await clock.sleep(pollMs, signal);
     }
+  }
+
+  /** The new file, once it has content, at the path of one that was renamed. */
+  async #successorOf(partition: string, { place }: LocatedFile) {
+    const { files, path } = this.#world;
+    if (this.#options.rotation !== 'rename' || place === path(partition)) return undefined;
+    const stat = await files.stat(path(partition));
+    return stat !== undefined && stat.bytes > 0 ? stat : undefined;
   }
 
   async #fileAt(place: string): Promise<LocatedFile | undefined> {

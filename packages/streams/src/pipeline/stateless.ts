@@ -52,10 +52,10 @@ export function mapItems(env: OperatorEnv, map: (item: unknown) => unknown): Ope
 export function keyItems(env: OperatorEnv, keyOf: (item: unknown) => Key): Operator {
   return new StatelessOperator(env.name, (batch) => {
     const { made, kept } = applyToEach(batch, env, (item) => {
-      const key = keyOf(item);
-      checkNoPromise(key);
+      const key: unknown = keyOf(item);
+      if (typeof key === 'object') checkNoPromise(key);
       checkKey(key);
-      return key;
+      return key as Key;
     });
     return kept({ ...batch, keys: made });
   });

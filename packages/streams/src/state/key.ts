@@ -22,8 +22,10 @@ export const KEY_GROUPS_DEFAULT = 128;
 const TAG = { number: 2, bigint: 3, string: 4 } as const;
 const SIGN_BIT = 0x8000_0000;
 const HIGH_WORD = 2 ** 32;
-/** With the `u` flag a surrogate pair is one character, so this only matches lone surrogates. */
-const LONE_SURROGATE = /\p{Surrogate}/u;
+/** Node has it, but the types of ES2023 do not. */
+interface WellFormedString {
+  isWellFormed(): boolean;
+}
 const BIGINT_END = 1n << BigInt(8 * streamsLimits.bigintBytesMax.value);
 const CHARACTERS_SHOWN = 64;
 
@@ -67,7 +69,7 @@ export function checkText(
 }
 
 export function isWellFormed(text: string): boolean {
-  return !LONE_SURROGATE.test(text);
+  return (text as string & WellFormedString).isWellFormed();
 }
 
 /** Appends the bytes of a checked key. */

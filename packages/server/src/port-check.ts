@@ -1,5 +1,5 @@
-// Before a start creates a data directory: are the ports free? Otherwise a start that fails would leave behind a
-// directory that nobody wanted. With an existing directory, opening the listeners finds out soon enough.
+// Before a start creates a data directory: are the ports free? Otherwise a start that fails would leave an unwanted
+// directory behind. With an existing directory, opening the listeners finds out soon enough.
 import { stat } from 'node:fs/promises';
 import { tryPort } from '@syncline/kernel/node';
 import type { ServerConfig } from './config/server-config.js';

@@ -8,8 +8,11 @@ import { paintFor } from '../paint.js';
 import { printableJson } from '../printable.js';
 import { fetchStatus } from '../status/fetch-status.js';
 import { renderStatus } from '../status/render-status.js';
-import { type StatusTargetOptions, statusTarget } from '../status/status-target.js';
-import { addTargetOptions } from '../status/target-options.js';
+import {
+  addTargetOptions,
+  type StatusTargetOptions,
+  statusTarget,
+} from '../status/status-target.js';
 
 interface StatusOptions extends StatusTargetOptions {
   readonly json?: true;

@@ -10,11 +10,11 @@ import { boundlessScreen, screenOf } from '../screen.js';
 import { listenForStop } from '../serve/stop-request.js';
 import { fetchStatus } from '../status/fetch-status.js';
 import {
+  addTargetOptions,
   type StatusTarget,
   type StatusTargetOptions,
   statusTarget,
 } from '../status/status-target.js';
-import { addTargetOptions } from '../status/target-options.js';
 import { fetchFairFacts, type TopQuery } from './top-facts.js';
 import { isUnused, renderOutage, renderTop } from './top-table.js';
 

@@ -5,8 +5,11 @@ import type { Command } from 'commander';
 import { cliLimits } from '../limits.js';
 import { printable } from '../printable.js';
 import { fetchAnswer } from '../status/fetch-answer.js';
-import type { StatusTarget, StatusTargetOptions } from '../status/status-target.js';
-import { addTargetOptions } from '../status/target-options.js';
+import {
+  addTargetOptions,
+  type StatusTarget,
+  type StatusTargetOptions,
+} from '../status/status-target.js';
 import { isJobAnswer, type JobAnswer } from './job-answers.js';
 
 export interface JobCommandOptions extends StatusTargetOptions {

@@ -7,8 +7,7 @@ import { checkServerIdentity, type PeerCertificate, rootCertificates } from 'nod
 import { SynclineError } from '@syncline/kernel';
 import { errorFromProblem } from '@syncline/protocol';
 import type { StatusTarget } from './status-target.js';
-import { unreachableError } from './unreachable-error.js';
-import { otherServerAdvice } from './url-advice.js';
+import { otherServerAdvice, unreachableError } from './unreachable-error.js';
 
 export interface ServerRequest {
   readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE';

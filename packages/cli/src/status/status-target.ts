@@ -2,6 +2,7 @@
 // same machine, so address, token and certificates come from them unless a flag overrides them.
 import { checkTokenIsSafe, SynclineError } from '@syncline/kernel';
 import { describeOrigin, type LoadedConfig, loadConfig } from '@syncline/server/config';
+import type { Command } from 'commander';
 import { ownUrl } from '../own-url.js';
 import { readClientTls } from './client-tls.js';
 
@@ -11,6 +12,16 @@ export interface StatusTargetOptions {
   readonly certFile?: string;
   readonly keyFile?: string;
   readonly config?: string;
+}
+
+/** For every command that connects to a server. */
+export function addTargetOptions(command: Command): Command {
+  return command
+    .option('--url <url>', 'Server URL (or SYNCLINE_URL; http://127.0.0.1:7400)')
+    .option('--ca-file <file>', 'PEM file with the CA that signed the server certificate')
+    .option('--cert-file <file>', 'PEM file with the certificate of this client')
+    .option('--key-file <file>', 'PEM file with the key of that certificate')
+    .option('--config <file>', "The server's TOML file: provides address, token and certificates");
 }
 
 /** Where the URL comes from. */

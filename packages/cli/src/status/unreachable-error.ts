@@ -1,7 +1,6 @@
 // Explains why a server could not be reached, and what to do next.
 import { type Outcome, SynclineError } from '@syncline/kernel';
 import type { StatusTarget } from './status-target.js';
-import { checkHost, otherServerAdvice, useInUrl } from './url-advice.js';
 
 interface Explanation {
   readonly reason: string;
@@ -130,4 +129,25 @@ function explainDistrust({ ca }: StatusTarget, reason: string): Explanation {
 function causeCode(cause: Cause): string {
   const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
   return (first as NodeJS.ErrnoException | undefined)?.code ?? '';
+}
+
+// Advice about the URL, which names what to change: the option, the variable, or the settings.
+
+type Given = Pick<StatusTarget, 'urlSource'>;
+
+/** `use http:// in --url`, without a full stop. */
+function useInUrl({ urlSource }: Given, part: string): string {
+  return urlSource === 'configuration' ? `pass --url with ${part}` : `use ${part} in ${urlSource}`;
+}
+
+function checkHost({ urlSource }: Given): string {
+  return urlSource === 'configuration'
+    ? 'Check listen_host in the configuration, or pass --url.'
+    : `Check the host in ${urlSource}.`;
+}
+
+/** For an answer that the server of this configuration would not give. */
+export function otherServerAdvice({ urlSource }: Given): string {
+  if (urlSource !== 'configuration') return `Check ${urlSource}.`;
+  return 'The address comes from the configuration: another server seems to use this port. Stop that one, or pass --url.';
 }

@@ -136,13 +136,14 @@ test('S37 any other bytes are refused, or read as what they say', () => {
       try {
         const message = decodePull(kind, body);
         if (message.kind === 'payload') void new Payload(body, 'invalid-argument');
-        else expect(decodePull(kind, encodePull(message))).toEqual(message);
+        // Not as a Buffer, from which the bytes in the message would be Buffers, too.
+        else expect(decodePull(kind, Uint8Array.from(encodePull(message)))).toEqual(message);
       } catch (thrown) {
         expect(thrown).toMatchObject({
           code: expect.stringMatching(/^(invalid-argument|limit-exceeded)$/),
         });
       }
     }),
-    { numRuns: 2_000 },
+    { numRuns: 2_000, examples: [[MessageKind.symbols, Uint8Array.of(50, 1, 0)]] },
   );
 });

@@ -1,4 +1,4 @@
-// The streams examples, as a user runs them: a pipeline that is killed, and one over a real Redis.
+// The streams examples, as a user runs them: one is killed, one reads from a real Redis, one reports to a job.
 import { readdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { makeTempDirectory } from '@syncline/testkit';
@@ -27,4 +27,10 @@ test('orders from Redis Streams: stopped in the middle, every order counts once'
   const story = await runExample('streams-redis');
   const [, ordered, counted] = /(\d+) cents ordered, (\d+) counted\n$/.exec(story) ?? [];
   expect(counted).toBe(ordered);
+});
+
+test('the progress of a pipeline as that of a job', async () => {
+  expect(await runExample('streams-progress')).toMatch(
+    /^job counts: 100%, finished, 200000 records, epoch \d+\n$/,
+  );
 });

@@ -12,7 +12,7 @@
 // and returns the epoch. A retry is safe if it carries the same `eventId`.
 import { type JobStore, jobsLimits, type StateWrite, type TaskLease } from '@syncline/jobs';
 import { checkStateWrite, localStore, progressWithPayloads } from '@syncline/jobs/grpc';
-import { type Random, SynclineError } from '@syncline/kernel';
+import { type Clock, type Random, SynclineError } from '@syncline/kernel';
 import type { HttpReply, HttpRequest, HttpRoute, RouteDoc } from '../../http/http-route.js';
 import { parseBody } from '../../http/json-body.js';
 import { refuseUnknownParameters } from '../../http/known-parameters.js';
@@ -24,6 +24,7 @@ import { reachedLimitOf } from './reached-limit.js';
 
 export interface JobRoutesDeps {
   readonly store: JobStore;
+  readonly clock: Clock;
   readonly random: Random;
   limitReached(limit: string): void;
 }
@@ -33,7 +34,7 @@ const EVENT_ID_BYTES = 16;
 const CLAIMS_MAX = 5;
 
 export function jobRoutes(deps: JobRoutesDeps): readonly HttpRoute[] {
-  const { store, limitReached } = deps;
+  const { store, clock, limitReached } = deps;
   const route = (
     method: HttpRoute['method'],
     path: string,
@@ -60,13 +61,23 @@ export function jobRoutes(deps: JobRoutesDeps): readonly HttpRoute[] {
       kind: 'json',
       body: await answer(request),
     });
+  let lastTurn = Promise.resolve();
+  const nextTurn = () => new Promise<void>((resolve) => void clock.defer(resolve));
+  /** A page may have a megabyte. Each is encoded in its own turn of the event loop, so that others are served between. */
+  const page = (answer: (request: HttpRequest) => Promise<unknown>) =>
+    json(async (request) => {
+      const body = await answer(request);
+      lastTurn = lastTurn.then(nextTurn);
+      await lastTurn;
+      return body;
+    });
   const task = '/:job/tasks/:task';
   return [
     route(
       'GET',
       '',
       jobDocs.list,
-      json(({ query, signal }) => store.listJobs(jobQueryOf(query), { signal })),
+      page(({ query, signal }) => store.listJobs(jobQueryOf(query), { signal })),
     ),
     route(
       'GET',
@@ -78,7 +89,7 @@ export function jobRoutes(deps: JobRoutesDeps): readonly HttpRoute[] {
       'GET',
       '/:job/states',
       jobDocs.states,
-      json((request) => listStates(store, request)),
+      page((request) => listStates(store, request)),
     ),
     route('GET', '/:job/events', jobDocs.events, (request) => openJobEvents(store, request)),
     route(

@@ -29,7 +29,7 @@ test('orders from Redis Streams: stopped in the middle, every order counts once'
   expect(counted).toBe(ordered);
 });
 
-test('the progress of a pipeline as that of a job', async () => {
+test('a pipeline reports its progress as a job', async () => {
   expect(await runExample('streams-progress')).toMatch(
     /^job counts: 100%, finished, 200000 records, epoch \d+\n$/,
   );

@@ -1,5 +1,5 @@
-// The progress of a pipeline as that of a job: the pipeline is the job, each of its workers a task. So whoever follows
-// the job, on the dashboard or with `syncline jobs watch`, sees how far the pipeline has come.
+// Reports the progress of a pipeline as a job: the pipeline is the job, and each of its workers is a task. The dashboard
+// and `syncline jobs watch` then show how far the pipeline has come.
 //
 //   npm run example -- streams-progress
 import { createJobManager, createJobReader, type JobManager } from '@syncline/jobs';

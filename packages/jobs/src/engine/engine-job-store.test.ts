@@ -144,7 +144,7 @@ test('job, progress and lost tasks are of one moment, although others write duri
   await store.close();
 });
 
-test('a payload from the wire is parsed once and written as JSON once, for its digest, whoever follows', async () => {
+test('a payload from the wire is parsed once and written as JSON once, for its digest, however many follow the job', async () => {
   const { store } = await open();
   const { writers } = await createStaffedJob(store);
   const payloadJson = JSON.stringify({ lists: Array.from({ length: 20_000 }, () => []) });

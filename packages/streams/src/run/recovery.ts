@@ -63,7 +63,7 @@ export interface RecoveryDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  /** For what a user must know who has not passed a logger: what a start does not do as asked. */
+  /** For what users must see even without a logger: that a start does not do what it was asked to. */
   readonly notices: Logger;
   readonly options: RecoveryOptions;
   readonly around: Around | undefined;
@@ -236,7 +236,7 @@ function checkDropState({ graph, options, notices }: RecoveryDeps, moves: readon
     if (graph.nodes.some((node) => node.uid === uid))
       throw invalid('dropState', `dropState names "${uid}", which the pipeline still has`);
     if (dropped.includes(uid)) continue;
-    notices.warn('dropState names an operator of which the directory has no state to drop', {
+    notices.warn('dropState names an operator that has no state in this directory', {
       uid,
     });
   }

@@ -145,7 +145,7 @@ export class PartitionReader {
         if (signal.aborted) return;
         throw new SynclineError(
           'unavailable',
-          `the reading of ${partitionName(this.source.uid, this.partition)} stopped before its end`,
+          `reading stopped before the end of ${partitionName(this.source.uid, this.partition)}`,
         );
       } catch (thrown) {
         if (signal.aborted) return;

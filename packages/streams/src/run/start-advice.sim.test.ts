@@ -91,7 +91,7 @@ sim('dropState warns of a name without state, and refuses an operator in use', a
   });
   await (await begin({ dropState: ['typo'] })).finished;
   expect(warnings).toEqual([
-    ['dropState names an operator of which the directory has no state to drop', { uid: 'typo' }],
+    ['dropState names an operator that has no state in this directory', { uid: 'typo' }],
   ]);
 });
 

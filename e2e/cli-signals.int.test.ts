@@ -111,13 +111,19 @@ test('a client that stalls its request is disconnected, and the exit is still in
 });
 
 test('a second signal stops it immediately, with a non-zero exit', async () => {
-  await using server = new CliProcess([...SERVE, '--memory']);
-  await server.url();
-  // Both arrive while it is paused, so that the second comes before the stop can be complete.
-  for (const signal of ['SIGSTOP', 'SIGTERM', 'SIGINT', 'SIGCONT'] as const)
-    server.child.kill(signal);
+  const environment = { SYNCLINE_SHUTDOWN_GRACE_MS: String(GRACE_MS) };
+  await using server = new CliProcess([...SERVE, '--memory'], { environment });
+  const url = await server.url();
+  const { socket } = await beginRequest(url); // what the stop waits for
+  expect((await fetch(`${url}/healthz`)).status).toBe(200); // so what was sent before has been read
+  const startMs = Date.now();
+  server.child.kill('SIGTERM');
+  await stopBegins(url);
+  server.child.kill('SIGINT');
   expect(await server.end()).toEqual({ code: 1, signal: undefined });
-  expect(server.stderr).toMatch(/^syncline: SIG(INT|TERM) again: stopped without waiting/m);
+  expect(server.stderr).toMatch(/^syncline: SIGINT again: stopped without waiting/m);
+  expect(Date.now() - startMs).toBeLessThan(GRACE_MS / 2);
+  socket.destroy();
 });
 
 test('under npm it stops when the intermediate shell has died of the signal', async () => {

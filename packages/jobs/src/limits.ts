@@ -45,6 +45,7 @@ export const jobsLimits = defineLimits({
   writeQueueBytesMax: bytes(32 * MIB, 'Their bytes. Further writes are refused as overloaded.'),
   commitWritesMax: entries(512, 'Writes per commit; others wait.'),
   commitBytesMax: bytes(4 * MIB, 'Bytes per commit; others wait.'),
+  commitTurnMs: ms(4, 'How long checking the writes of a commit may block others; the rest wait.'),
   listStatesMax: entries(1_000, 'States per page.'),
   listStatesBytesMax: bytes(MIB, 'Bytes per page of states.'),
   listJobsMax: entries(1_000, 'Jobs per page.'),

@@ -4,7 +4,8 @@
 //                                           └─ failed ─▶ replied with the error; nothing was changed
 //
 // Checks run when a commit is formed, against what is committed or already staged in it, so they need no locks. Refusals
-// are sent after the commit too, since they may depend on staged changes. A bug in a check fails the whole commit.
+// are sent after the commit too, since they may depend on staged changes. A bug in a check fails the whole commit. Calls
+// that would make the checks take too long for one turn of the event loop wait for the next commit.
 //
 // J3, J4  A write is as durable as requested before it is acknowledged, and before anyone sees its revision.
 import { AssertionError, abortedError, assert, type Clock, SynclineError } from '@syncline/kernel';
@@ -139,18 +140,19 @@ export class Commits {
   }
 
   /**
-   * Stores one commit, updates memory, replies and publishes. Throws only on bugs. Its calls hold their jobs until it has
-   * ended, even if their callers have given up: a job evicted meanwhile would be reloaded in its state before the commit.
+   * Stores one commit, updates memory, replies and publishes. Returns the calls that were left for the next one. Throws
+   * only on bugs. Its calls hold their jobs until it has ended, even if their callers have given up: a job evicted
+   * meanwhile would be reloaded in its state before the commit.
    */
-  async #commit(calls: readonly PendingCall[]): Promise<void> {
+  async #commit(waiting: readonly PendingCall[]): Promise<readonly PendingCall[]> {
     const { adapter, jobs, metrics, onPublished } = this.#deps;
     let changed: readonly StagedJob[] | undefined;
-    for (const { bytes } of calls) this.quota.add(-1, bytes);
+    let calls = waiting;
     try {
-      await adapter.commit(adapter.shared ? this.#wanted(calls) : [], (rows) => {
-        if (rows.since) jobs.follow(calls[0]?.jobId ?? '', rows.since);
+      await adapter.commit(adapter.shared ? this.#wanted(waiting) : [], (rows) => {
+        if (rows.since) jobs.follow(waiting[0]?.jobId ?? '', rows.since);
         const batch = new CommitBatch(rows, jobs, this.jobsCount);
-        for (const call of calls) call.prepare(batch);
+        calls = this.#prepare(waiting, batch);
         changed = batch.jobs.filter(({ hasChanged }) => hasChanged);
         const { securesEarlier } = batch;
         const isSynced = securesEarlier || changed.some((staged) => staged.isSynced);
@@ -161,8 +163,7 @@ export class Commits {
     } catch (thrown) {
       if (thrown instanceof AssertionError) throw thrown;
       for (const call of calls) call.failed(thrown);
-      for (const { jobId } of calls) jobs.release(jobId);
-      return;
+      return this.#taken(waiting, calls.length);
     }
     assert(changed !== undefined, 'an adapter calls `decide` in `commit`');
     metrics.observe('syncline_jobs_commit_batch_writes', calls.length);
@@ -173,7 +174,27 @@ export class Commits {
       jobs.publish(job, changes);
       onPublished(job);
     }
-    for (const { jobId } of calls) jobs.release(jobId);
+    return this.#taken(waiting, calls.length);
+  }
+
+  /** Returns the calls that fit into this turn of the event loop: at least one. */
+  #prepare(waiting: readonly PendingCall[], batch: CommitBatch): readonly PendingCall[] {
+    const { clock } = this.#deps;
+    const endMs = clock.monotonicMs() + limitValues.commitTurnMs;
+    for (const [at, call] of waiting.entries()) {
+      call.prepare(batch);
+      if (clock.monotonicMs() >= endMs) return waiting.slice(0, at + 1);
+    }
+    return waiting;
+  }
+
+  /** The first ones are no longer waiting, and release their jobs. Returns the others. */
+  #taken(waiting: readonly PendingCall[], count: number): readonly PendingCall[] {
+    for (const { jobId, bytes } of waiting.slice(0, count)) {
+      this.quota.add(-1, bytes);
+      this.#deps.jobs.release(jobId);
+    }
+    return waiting.slice(count);
   }
 
   #wanted(calls: readonly PendingCall[]): readonly CommitRequest[] {
@@ -253,7 +274,7 @@ type CommitLane = ReturnType<typeof createLane>;
 
 function createLane(
   clock: Pick<Clock, 'defer'>,
-  commit: (calls: readonly PendingCall[]) => Promise<void>,
+  commit: (calls: readonly PendingCall[]) => Promise<readonly PendingCall[]>,
   onIdle: () => void,
 ) {
   let waiting: PendingCall[] = [];
@@ -268,7 +289,12 @@ function createLane(
     isReading = true;
     await Promise.allSettled([read]);
     isReading = false;
-    if (waiting.length > 0) await commit(take());
+    if (waiting.length > 0) await commitNext();
+  }
+
+  async function commitNext(): Promise<void> {
+    const left = await commit(take());
+    if (left.length > 0) waiting = [...left, ...waiting];
   }
 
   function take(): readonly PendingCall[] {
@@ -290,7 +316,7 @@ function createLane(
     planned = new Promise((resolve) => {
       clock.defer(() => {
         planned = undefined;
-        if (!inFlight && waiting.length > 0) occupy(commit(take()));
+        if (!inFlight && waiting.length > 0) occupy(commitNext());
         resolve();
       });
     });

@@ -1,4 +1,5 @@
 import {
+  type Clock,
   createMemoryStorage,
   createSystemClock,
   createSystemRandom,
@@ -10,15 +11,16 @@ import { expect, test, vi } from 'vitest';
 import { checkWireWrite } from '../checks/checked-write.js';
 import { at, createStaffedJob, JOB_ID } from '../conformance/job-samples.js';
 import { EmbeddedAdapter } from '../embedded/embedded-adapter.js';
+import { jobsLimits } from '../limits.js';
 import { createJobManager } from '../manager/create-job-manager.js';
 import { framesOf } from '../wire/frames.js';
 import { type EngineOptions, openJobStore } from './job-engine.js';
 
 /** A store whose commits can be made to fail. */
-async function open(options: EngineOptions = {}) {
-  const metrics = { ...silentMetrics, add: vi.fn() };
+async function open(options: EngineOptions = {}, clock: Clock = createSystemClock()) {
+  const metrics = { ...silentMetrics, add: vi.fn(), observe: vi.fn() };
   const deps = {
-    clock: createSystemClock(),
+    clock,
     random: createSystemRandom(),
     logger: silentLogger,
     metrics,
@@ -61,6 +63,29 @@ test('a bug in one write fails its whole batch, as a bug: nothing of the batch i
     version: 2,
     revision: (before?.revision ?? 0) + 1,
   });
+  await store.close();
+});
+
+test('J1 a backlog whose checks would block the event loop is spread over several commits, in order', async () => {
+  let nowMs = 0;
+  const clock = { ...createSystemClock(), monotonicMs: () => nowMs };
+  const { store, metrics, faults } = await open({}, clock);
+  const { writers } = await createStaffedJob(store);
+  const writer = at(writers, 0);
+  const tags = Array.from({ length: 20 }, (_, index) => `tag-${index}`);
+  for (const tag of tags) await writer.set(tag, 1);
+  faults.cell = () => {
+    nowMs += 1; // each check takes a millisecond
+  };
+  metrics.observe.mockClear();
+  const before = await store.getJob(JOB_ID);
+  const results = await Promise.all(tags.map((tag) => writer.set(tag, 2)));
+  for (const [index, result] of results.entries())
+    expect(result).toMatchObject({ version: 2, revision: (before?.revision ?? 0) + 1 + index });
+  const sizes = metrics.observe.mock.calls
+    .filter(([name]) => name === 'syncline_jobs_commit_batch_writes')
+    .map(([, size]) => size);
+  expect(sizes).toEqual(Array.from({ length: 5 }, () => jobsLimits.commitTurnMs.value));
   await store.close();
 });
 

@@ -61,9 +61,10 @@ export class JobsFollower {
     return this.#revision >= (last?.revision ?? 0);
   }
 
-  /** The last event was not `stale`. */
+  /** It has caught up, and was not told since that the store is unreachable: changes may arrive in between. */
   get isConnected(): boolean {
-    const last = this.#parts.at(-1)?.events.at(-1);
+    const marks = ['synced', 'live', 'stale'];
+    const last = this.#parts.at(-1)?.events.findLast(({ kind }) => marks.includes(kind));
     return last !== undefined && last.kind !== 'stale';
   }
 

@@ -2,10 +2,12 @@
 import { once, setMaxListeners } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { createSecureContext, TLSSocket } from 'node:tls';
+import { createSystemClock } from '@syncline/kernel';
 import { makeCertificates, type PostgresServer, startPostgres } from '@syncline/testkit';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createJob, JOB_ID, TaskWriter } from '../conformance/job-samples.js';
+import { jobsLimits } from '../limits.js';
 import { createPostgresJobStore, type PostgresJobStoreOptions } from './postgres-adapter.js';
 
 let server: PostgresServer;
@@ -135,6 +137,28 @@ test('J3 J6 no revision is reused after a crash, whatever durability the databas
   const after = await revisionsOf();
   expect(before.head).toBe(before.revision);
   expect(after.revision).toBe(before.revision + 2); // the claim takes one
+});
+
+test('subscribers are notified when the listening connection is lost, not at the next poll', async () => {
+  const system = createSystemClock();
+  // There is no next poll.
+  const sleep = (ms: number, signal?: AbortSignal) =>
+    system.sleep(ms === jobsLimits.postgresPollMs.value ? Number.POSITIVE_INFINITY : ms, signal);
+  const options = { connectionString: server.connectionString(), schema: 'lost' };
+  await using store = await createPostgresJobStore(options, { clock: { ...system, sleep } });
+  await createJob(store);
+  const seen: string[] = [];
+  for await (const { kind } of store.subscribe(JOB_ID, { scope: {} })) {
+    seen.push(kind);
+    if (kind === 'live') break;
+    if (kind !== 'synced') continue;
+    const pool = new pg.Pool({ connectionString: server.connectionString(), max: 1 });
+    await pool.query(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'syncline jobs'",
+    );
+    await pool.end();
+  }
+  expect(seen.filter((kind, at) => kind !== seen[at - 1])).toEqual(['synced', 'stale', 'live']);
 });
 
 test('jobs with subscribers stay in memory, so no more of them are followed than the cache can hold', async () => {

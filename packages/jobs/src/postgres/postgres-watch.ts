@@ -84,7 +84,7 @@ export class PostgresWatch {
         if (attempt > 0) await host.markLive();
         attempt = 0;
         await this.#poll(this.#session, host);
-        await clock.sleep(limitValues.postgresPollMs, signal).catch(() => {});
+        await this.#untilNextPoll(this.#session);
       } catch (thrown) {
         if (signal.aborted) break;
         if (attempt === 0) lostAtMs = clock.nowMs();
@@ -97,6 +97,19 @@ export class PostgresWatch {
       }
     }
     this.#end();
+  }
+
+  /** Ends early if the connection is lost: subscribers must be notified, and get no notifications until then. */
+  async #untilNextPoll({ client }: PostgresSession): Promise<void> {
+    const { signal } = this.#stop;
+    if (signal.aborted) return;
+    const over = new AbortController();
+    const end = () => over.abort();
+    client.once('end', end);
+    signal.addEventListener('abort', end);
+    await this.#deps.clock.sleep(limitValues.postgresPollMs, over.signal).catch(() => {});
+    client.off('end', end);
+    signal.removeEventListener('abort', end);
   }
 
   async #listen(host: AdapterHost): Promise<PostgresSession> {

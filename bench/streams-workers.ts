@@ -81,6 +81,6 @@ export const streamsWorkersBenches: readonly AnyBench[] = [
     'streams-workers-busy',
     '100,000 lines of JSON from 4 files, each with about 30 µs of work in the operator',
     100_000,
-    2_000,
+    20_000,
   ),
 ];

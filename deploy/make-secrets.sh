@@ -1,5 +1,5 @@
 #!/bin/sh
-# Creates everything a cluster needs to listen beyond loopback: a private certificate authority, one server
+# Creates everything that a cluster needs on a network: a private certificate authority, one server
 # certificate for all nodes, a client certificate for mutual TLS, the bearer token, the RESP password and the
 # mesh secret.
 #

@@ -64,5 +64,5 @@ test('Ctrl-C in the middle of an act ends nodes and workers, and leaves no file'
 test('an act that does not exist is refused, with a list of those that do', async () => {
   await using demo = new CliProcess(['demo', '--act', 'opera']);
   expect((await demo.end()).code).toBe(2);
-  expect(demo.stderr).toMatch(/unknown act "opera"; expected one of: fair, jobs, sets, streams\./);
+  expect(demo.stderr).toMatch(/--act is "opera"; expected one of: fair, jobs, sets, streams\./);
 });

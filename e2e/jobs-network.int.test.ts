@@ -97,7 +97,7 @@ test('J2 an unreachable server: the write is retried until the timeout, then `un
   const error = await errorOf(impatient.setState({ tag, status: 7 }));
   expect(error).toMatchObject({ code: 'unavailable', outcome: 'not-applied', retryable: true });
   expect(error.message).toMatch(
-    /^🔴 setState of tag "ingest" .* tried \d+ times: .*[^.]\. It was not applied\.$/,
+    /^🔴 setState of tag "ingest" .* failed after \d+ attempts: .*[^.]\. It was not applied\.$/,
   );
   await proxy.acceptConnections();
   const again = { tag, status: 8, eventId: 'once, however often it is sent' };

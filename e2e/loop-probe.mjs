@@ -2,7 +2,7 @@
 //
 // A turn is measured by the processor time of the main thread, as Linux counts it, not by the clock: on a busy
 // machine a thread may wait for long without doing anything. A timer checks each millisecond, so a recorded turn
-// includes at most that much of its neighbours. It starts when the server begins to listen for signals: by then the
+// includes at most that much of its neighbors. It starts when the server begins to listen for signals: by then the
 // program is loaded, and nothing is opened yet.
 import { appendFileSync, openSync, readSync } from 'node:fs';
 

@@ -138,7 +138,7 @@ describe.each(names)('the tarball of %s', (name) => {
   const textOf = (path: string): string =>
     readFileSync(join(everything, 'node_modules', name, path), 'utf8');
 
-  test('has a licence, a readme with an install line, and neither tests nor build information', () => {
+  test('has a license, a readme with an install line, and neither tests nor build information', () => {
     expect(pathsOf()).toEqual(expect.arrayContaining(['LICENSE', 'README.md', 'package.json']));
     expect(textOf('README.md')).toContain(`\nnpm install ${name}\n`);
     expect(pathsOf().filter((path) => /\.test\.|tsbuildinfo|^src\//.test(path))).toEqual([]);

@@ -13,13 +13,13 @@ export function renderCliPage(commands: readonly CommandHelp[]): string {
   const exits = Object.entries(EXIT_CODES).map(([code, meaning]) => [code, meaning]);
   return `# Command line
 
-The output of \`syncline --help\` and of the help of each command. Data goes to standard output, messages go to standard
-error. With \`--json\`, a command prints the same data as JSON. Colors are used only on a terminal, and not if \`NO_COLOR\`
-is set. Settings can also be given in a file or in the environment: see [CONFIG.md](CONFIG.md).
+This page shows the output of \`syncline --help\` and the help of every command. Data goes to standard output, messages go
+to standard error. With \`--json\`, a command prints the same data as JSON. Colors are used only on a terminal, and not if
+\`NO_COLOR\` is set. Settings can also be given in a file or in the environment: see [CONFIG.md](CONFIG.md).
 
 If standard output is not a terminal, \`syncline serve\` prints one line of JSON per listener to it, such as
 \`{"listener":"http","host":"127.0.0.1","port":7400}\`, for programs that start a server with port 0 and need to know the
-actual port; the log on standard error says the same for people.
+actual port. The log on standard error has the same information for people.
 
 ${renderTable(['command', 'what it does'], list)}
 

@@ -27,7 +27,7 @@ export function renderErrorsPage(): string {
   return `# Errors
 
 Every failure is reported as a \`SynclineError\` with a \`code\` from this list. Branch on the code; the
-message is for people and may change. \`details\` holds values for programs. \`outcome\` says whether a
+message is for people and may change. \`details\` has machine-readable values. \`outcome\` says whether a
 failed change took effect: \`not-applied\`, or \`unknown\` if the request was sent but got no reply.
 
 ## Codes

@@ -41,7 +41,7 @@ export const metricLists = {
   streams: streamsMetrics,
 };
 
-const mark = '<!-- Made from the code by "npm run docs"; edits are lost. -->';
+const mark = '<!-- Generated from the code by "npm run docs". Edits will be lost. -->';
 
 /** The text of each page by its path in the repository; a test compares them with the code. */
 export async function renderPages(): Promise<ReadonlyMap<string, string>> {

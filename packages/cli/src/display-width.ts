@@ -1,10 +1,10 @@
-// How many cells of a terminal a text takes, padding and truncation by that width. Colours take none.
+// How many cells of a terminal a text takes, padding and truncation by that width. Colors take none.
 //
 // Truncation is done here: cli-truncate exceeds the width by one cell where a wide character is cut, and takes
 // milliseconds per line, while a table is drawn ten times a second.
 import stringWidth from 'string-width';
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: colours start with ESC.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: colors start with ESC.
 const COLOR_PARTS = /(\u001b\[\d+m)/;
 
 export const displayWidth: (text: string) => number = stringWidth;
@@ -19,7 +19,7 @@ export function padStart(text: string, width: number): string {
   return ' '.repeat(Math.max(0, width - displayWidth(text))) + text;
 }
 
-/** The text, or the part that fits and an ellipsis. Colour codes after the cut are kept, so that colours end. */
+/** The text, or the part that fits and an ellipsis. Color codes after the cut are kept, so that colors end. */
 export function cutToWidth(text: string, width: number): string {
   if (displayWidth(text) <= width) return text;
   if (width <= 0) return '';

@@ -1,5 +1,5 @@
-// Counts decisions and outcomes as plain numbers, and reports them to the metrics port every 100 ms while there
-// are any: a label lookup for each call would take longer than the decision.
+// Counts decisions and outcomes as plain numbers, and reports new ones to the metrics port every 100 ms: a
+// label lookup for each call would take longer than the decision.
 import type { Clock, Labels, Metrics, Timer } from '@syncline/kernel';
 import type { FairMetricName } from './metrics-list.js';
 

@@ -18,9 +18,9 @@ export interface Explanation {
   /** The flow's probability, before its cost and `probabilityMax`. */
   readonly probability: number;
   readonly cost: number;
-  /** What the random number was compared with. */
+  /** The probability that the random number was compared with. */
   readonly effectiveProbability: number;
-  /** Of the main structure. */
+  /** The seed of the main structure. */
   readonly seed: number;
   /** Empty for a request without a key. */
   readonly levels: readonly LevelExplanation[];

@@ -35,13 +35,13 @@ export interface CloseOptions {
 export interface TrackerStatus extends FairShape {
   /** Whether this instance is in sync with the shared state. Always false without a remote. */
   readonly connected: boolean;
-  /** Identifies the incarnation of the shared state that this instance is, or was last, in sync with; 0 for none. */
+  /** The epoch of the shared state that this instance is, or last was, in sync with; 0 if there was none. */
   readonly epoch: number;
   /** Instances that share the state, including this one, as last reported. */
   readonly activeInstances: number;
   /** Cells with outcomes that the shared state has not acknowledged. */
   readonly pendingCells: number;
-  /** Since the last message from the shared state; undefined if there was none. */
+  /** Time since the last message from the shared state; undefined if there was none. */
   readonly msSinceSync: number | undefined;
   /** Factor applied to outcomes: above 1 while the shared state is unreachable. */
   readonly gain: number;

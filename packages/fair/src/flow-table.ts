@@ -30,7 +30,7 @@ export interface LevelExplanation {
   readonly level: number;
   readonly column: number;
   readonly probability: number;
-  /** Since the cell last changed; undefined if it never did in this window. */
+  /** Time since the cell last changed; undefined if it has not changed in this window. */
   readonly ageMs: number | undefined;
 }
 

@@ -1,4 +1,4 @@
-// Every limit of the fair slice. docs/LIMITS.md is made from this list.
+// Every limit of the fair slice. docs/LIMITS.md is generated from this list.
 import { defineLimits } from '@syncline/kernel';
 
 export const fairLimits = defineLimits({

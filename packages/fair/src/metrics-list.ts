@@ -54,7 +54,7 @@ export const fairMetrics = {
   },
   syncline_fair_client_epoch_changes_total: {
     kind: 'counter',
-    help: 'How often the shared state turned out to have started over without its earlier content.',
+    help: 'Number of times that the shared state was found to have lost its earlier content.',
     labels: ['tracker'],
   },
   syncline_fair_streams: {

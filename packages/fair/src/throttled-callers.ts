@@ -18,7 +18,7 @@ export interface ThrottledCaller {
   readonly key: string;
   /** Refusals, or would-be refusals in shadow mode; older windows count for less. */
   readonly throttled: number;
-  /** By how much `throttled` may be too high. */
+  /** The most by which `throttled` may be too high. */
   readonly errorMax: number;
 }
 

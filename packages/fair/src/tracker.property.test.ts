@@ -186,7 +186,7 @@ describe('F19 windows', () => {
     { maxLength: 40 },
   );
 
-  test('seeds are neighbours, follow the wall clock, and go back for large steps only', () => {
+  test('seeds are neighbors, follow the wall clock, and go back for large steps only', () => {
     fc.assert(
       fc.property(moves, (sequence) => {
         const { time, tracker } = world({});

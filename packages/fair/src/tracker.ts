@@ -47,7 +47,7 @@ import { ThrottledCallers } from './throttled-callers.js';
 import { checkOptions, type FairTrackerOptions, type TrackerSettings } from './tracker-options.js';
 import { createLostErrors, type LostErrors, warningLogger } from './warning-logger.js';
 
-/** Throws `invalid-argument` or `limit-exceeded` for options that cannot work. */
+/** Throws `invalid-argument` or `limit-exceeded` if the options are invalid. */
 export function createFairTracker(
   options: FairTrackerOptions = {},
   deps: Partial<FairTrackerDeps> = {},

@@ -1,9 +1,9 @@
 // From what a user knows (how many flows, how many failures are acceptable) to the size of a structure
 // and the steps of its probabilities. The formulas are those of the FAIR library.
 //
-// One flow in a thousand is taken to misbehave. Levels are added until a good flow shares all of its
-// cells with bad ones in less than one of ten thousand cases, counting levels as independent. With
-// double hashing two flows share all cells at about 0.4 / columns², still below that from 100 columns up.
+// One flow in a thousand is assumed to misbehave. Levels are added until a good flow shares all of its
+// cells with bad ones in less than one of ten thousand cases, treating levels as independent. With double
+// hashing two flows share all cells at about 0.4 / columns², still below that from 100 columns up.
 import { type OptionNames, refuseUnknownOptions, SynclineError } from '@syncline/kernel';
 import { fairLimits } from './limits.js';
 

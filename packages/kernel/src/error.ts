@@ -19,9 +19,10 @@ export const ERROR_CODES = {
   'not-found': { retryable: false, meaning: 'The requested object does not exist.' },
   conflict: {
     retryable: false,
-    meaning: 'It already exists, or exists in a different form. `details.reason` says which.',
+    meaning:
+      'The object already exists, or exists in a different form. `details.reason` says which.',
   },
-  fenced: { retryable: false, meaning: 'A newer owner has taken over. Stop, do not retry.' },
+  fenced: { retryable: false, meaning: 'A newer owner has taken over. Stop; do not retry.' },
   overflow: {
     retryable: false,
     meaning: 'A subscriber was too slow. Resume from the cursor in `details`.',

@@ -45,7 +45,7 @@ describe('K5 lifecycle', () => {
     expect(log.at(-1)).toBe('stop a');
   });
 
-  test('all parts share one grace time: parts that stop after its end are aborted at once', async () => {
+  test('all parts share one grace period: parts that stop after its end are aborted at once', async () => {
     const { part, lifecycle } = createParts();
     const stopped: string[] = [];
     const stop = (name: string) => async (signal: AbortSignal) => {

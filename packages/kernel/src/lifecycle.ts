@@ -1,4 +1,4 @@
-// Lifecycle: parts start one after another and stop in the reverse order, within one grace time.
+// Lifecycle: parts start one after another and stop in the reverse order, within one grace period.
 //
 // A composition root registers each part as soon as it has started. If a later part fails to start, those
 // before it are stopped again, so that a failed start leaves nothing open.
@@ -14,13 +14,13 @@ export interface LifecyclePart {
   start(): Promise<void>;
   /**
    * Resolves when nothing of the part is running any more and everything it promised is stored. The signal fires at
-   * the end of the grace time: from then on, abandon what is in flight, but still release everything.
+   * the end of the grace period: from then on, abandon what is in flight, but still release everything.
    */
   stop(signal: AbortSignal): Promise<void>;
 }
 
 export interface StopReport {
-  /** False when the grace time ended before everything had stopped by itself. */
+  /** False when the grace period ended before everything had stopped by itself. */
   readonly inTime: boolean;
   readonly failures: readonly { readonly part: string; readonly error: Error }[];
 }
@@ -52,11 +52,11 @@ export class Lifecycle {
     // A stop that began in the meantime has not seen this part, so stop it here, then report it.
     if (this.#stopping) {
       await this.stop(graceMs);
-      throw new SynclineError('closed', `${part.name} was stopped while it started`);
+      throw new SynclineError('closed', `${part.name} was stopped while starting`);
     }
   }
 
-  /** Stops everything. A second call waits for the first and stops what came in between. */
+  /** Stops everything. A second call waits for the first one, then stops what was added in between. */
   async stop(graceMs: number): Promise<StopReport> {
     const earlier = this.#stopping;
     const run = (async () => {

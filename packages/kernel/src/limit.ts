@@ -1,5 +1,6 @@
 // The shape of a limit. Every queue, buffer, frame, retry and list in a request has one, declared in
-// its package's `limits.ts`. docs/LIMITS.md and the `syncline_limit` gauge are made from these lists.
+// its package's `limits.ts`. docs/LIMITS.md and the `syncline_limit` gauge are generated from these
+// lists.
 
 export interface Limit {
   readonly value: number;

@@ -2,7 +2,8 @@
 // Vigna), 128 bits of state, seeded through a hash so that similar seeds give unrelated streams.
 //
 // A simulation gives each subsystem its own fork, so that one more draw in one of them leaves the
-// others as they were. A fork depends on the seed and the names on its way, never on what was drawn.
+// others as they were. A fork depends on the seed and the names on its path, never on what was
+// drawn.
 import type { Random } from './random.js';
 
 export interface SeededRandom extends Random {
@@ -63,7 +64,7 @@ class Xoshiro128 implements SeededRandom {
   }
 }
 
-/** 128 bits of hash: each lane mixes in every character and then its neighbour. */
+/** 128 bits of hash: each lane mixes in every character and then its neighbor. */
 function hashText(text: string): readonly [number, number, number, number] {
   let a = 0x9e3779b9;
   let b = 0x243f6a88;

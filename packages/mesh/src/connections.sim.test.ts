@@ -72,7 +72,7 @@ test('M30 on a fast network the lower id dials alone', async () => {
   });
 });
 
-test('M30 replacing a connection dialled by the other side does not count as a reconnect', async () => {
+test('M30 replacing a connection dialed by the other side does not count as a reconnect', async () => {
   let replaced = 0;
   for (let seed = 1; seed <= 40; seed += 1) {
     await inWorld(async ({ clock, simulation }, start) => {
@@ -190,7 +190,7 @@ test('M5 above the limit of handshakes the oldest one is ended, and peers can st
   });
 });
 
-test('M7 a peer that falls silent is dead after 5 s, and dialled again', async () => {
+test('M7 a peer that falls silent is dead after 5 s, and dialed again', async () => {
   await inWorld(async ({ clock, simulation }, start) => {
     const nodes = [1, 2].map((nodeId) => start({ nodeId, peerIds: [1, 2] }));
     await clock.sleep(1_000);
@@ -204,7 +204,7 @@ test('M7 a peer that falls silent is dead after 5 s, and dialled again', async (
     for (const { mesh } of nodes) {
       const [peer] = mesh.peers();
       expect(peer?.state).toBe('down');
-      expect(clock.nowMs() - (peer?.sinceMs ?? 0)).toBeGreaterThan(900); // although it is dialled again
+      expect(clock.nowMs() - (peer?.sinceMs ?? 0)).toBeGreaterThan(900); // although it is dialed again
       expect(mesh.peers()[0]?.lastError).toContain('nothing was received for 5000 ms');
       expect(mesh.peers()[0]?.silentMs).toBeGreaterThan(5_000);
     }

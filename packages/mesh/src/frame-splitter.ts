@@ -1,7 +1,8 @@
 // Cuts the bytes of a connection into frames, however they arrive.
 //
-// Nothing is allocated from a declared length. A frame that lies within one chunk is not copied; otherwise it
-// is collected in a buffer that doubles as needed. Bytes that were returned are never overwritten.
+// No memory is allocated based on a declared length. A frame that lies within one chunk is not copied;
+// otherwise it is collected in a buffer that doubles as needed. Bytes that were returned are never
+// overwritten.
 //
 // M2  The frames do not depend on how the bytes were cut. At most one frame and one chunk are held.
 import { LENGTH_BYTES, malformed } from './frame-codec.js';

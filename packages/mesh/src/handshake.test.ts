@@ -6,7 +6,7 @@ import { encodeFrame } from './frame-codec.js';
 import { Handshake, type HandshakeState, type HandshakeStep } from './handshake.js';
 import { converse, identityOf, nonceOf, scripts } from './testing/handshake-scripts.js';
 
-type Role = 'dialler' | 'acceptor';
+type Role = 'dialer' | 'acceptor';
 type Expected = HandshakeStep['kind'];
 
 const failed = {
@@ -32,10 +32,10 @@ const table: Record<HandshakeState, Record<FrameKind, Expected>> = {
 };
 
 function handshakeOf(role: Role): Handshake {
-  const dialledNodeId = role === 'dialler' ? 2 : undefined;
-  const nodeId = role === 'dialler' ? 1 : 2;
+  const dialedNodeId = role === 'dialer' ? 2 : undefined;
+  const nodeId = role === 'dialer' ? 1 : 2;
   return new Handshake(identityOf({ nodeId }), {
-    dialledNodeId,
+    dialedNodeId,
     nonce: nonceOf(nodeId),
     peerUris: [],
   });
@@ -43,10 +43,10 @@ function handshakeOf(role: Role): Handshake {
 
 /** Both sides of a good handshake: what each of them receives, in order. */
 function goodFrames(): Record<Role, readonly Frame[]> {
-  const { frames } = converse({ dialler: {}, acceptor: {} });
+  const { frames } = converse({ dialer: {}, acceptor: {} });
   const from = (role: Role) =>
     frames.filter((each) => each.from === role).map(({ frame }) => frame);
-  return { dialler: from('acceptor'), acceptor: from('dialler') };
+  return { dialer: from('acceptor'), acceptor: from('dialer') };
 }
 
 function frameOf(kind: FrameKind, role: Role): Frame {
@@ -67,7 +67,7 @@ function frameOf(kind: FrameKind, role: Role): Frame {
 }
 
 describe('M4 every frame in every state', () => {
-  for (const role of ['dialler', 'acceptor'] as const) {
+  for (const role of ['dialer', 'acceptor'] as const) {
     for (const state of Object.keys(table) as HandshakeState[]) {
       for (const kind of Object.keys(failed) as FrameKind[]) {
         const expected = table[state][kind];
@@ -93,7 +93,7 @@ test('M3 the conversations of the golden file', async () => {
 
 test('M3 no frame of a handshake is longer than an unauthenticated peer may send', () => {
   const { frames } = converse({
-    dialler: { clusterId: 'c'.repeat(255) },
+    dialer: { clusterId: 'c'.repeat(255) },
     acceptor: { clusterId: 'c'.repeat(255) },
   });
   expect(frames).toHaveLength(4);

@@ -1,6 +1,6 @@
 // The handshake of two nodes, as a state machine without I/O. Frames go in, frames to send and a verdict come out.
 //
-//   dialler    (sends Hello) -> awaiting-hello -> (sends Auth) -> awaiting-auth -> done
+//   dialer    (sends Hello) -> awaiting-hello -> (sends Auth) -> awaiting-auth -> done
 //   acceptor   awaiting-hello -> (sends Hello) -> awaiting-auth -> (sends Auth) -> done
 //
 // A proof covers both nonces, both names and the role, so it is useless on another connection or in the other
@@ -33,8 +33,8 @@ export interface HandshakeIdentity {
 }
 
 export interface HandshakeOptions {
-  /** The node that was dialled; undefined on a connection that was opened to us. */
-  readonly dialledNodeId: number | undefined;
+  /** The node that was dialed; undefined on a connection that was opened to us. */
+  readonly dialedNodeId: number | undefined;
   /** 16 random bytes. */
   readonly nonce: Uint8Array;
   /** URI names of the peer's verified certificate. */
@@ -72,10 +72,10 @@ export class Handshake {
     return this.#state;
   }
 
-  /** What is sent first: the Hello of the dialler. */
+  /** What is sent first: the Hello of the dialer. */
   start(): readonly Frame[] {
-    const { dialledNodeId } = this.#options;
-    return dialledNodeId === undefined ? [] : [this.#ownHello(dialledNodeId)];
+    const { dialedNodeId } = this.#options;
+    return dialedNodeId === undefined ? [] : [this.#ownHello(dialedNodeId)];
   }
 
   receive(frame: Frame): HandshakeStep {
@@ -90,7 +90,7 @@ export class Handshake {
 
   #onHello(hello: HelloFrame): HandshakeStep {
     const { nodeId, clusterId, isPeer } = this.#identity;
-    const { dialledNodeId } = this.#options;
+    const { dialedNodeId } = this.#options;
     if (hello.clusterId !== clusterId)
       return this.#fail('cluster', 'it belongs to a different cluster');
     if (hello.versionMin > PROTOCOL_VERSION || hello.versionMax < PROTOCOL_VERSION) {
@@ -100,7 +100,7 @@ export class Handshake {
     if (hello.toNodeId !== nodeId) {
       return this.#fail('refused', `it expected node ${hello.toNodeId}; check the peer addresses`);
     }
-    if (dialledNodeId !== undefined && hello.nodeId !== dialledNodeId) {
+    if (dialedNodeId !== undefined && hello.nodeId !== dialedNodeId) {
       return this.#fail(
         'refused',
         `node ${hello.nodeId} responded instead; check the peer addresses`,
@@ -121,16 +121,16 @@ export class Handshake {
     }
     this.#hello = hello;
     this.#state = 'awaiting-auth';
-    const isDialler = dialledNodeId !== undefined;
-    const answer = isDialler ? this.#ownAuth(hello) : this.#ownHello(hello.nodeId);
+    const isDialer = dialedNodeId !== undefined;
+    const answer = isDialer ? this.#ownAuth(hello) : this.#ownHello(hello.nodeId);
     return { kind: 'continue', send: [answer] };
   }
 
   #onAuth(auth: AuthFrame): HandshakeStep {
     const hello = this.#hello;
     if (hello === undefined) return this.#fail('protocol', 'it sent no hello');
-    const isDialler = this.#options.dialledNodeId !== undefined;
-    const expected = this.#proof(isDialler ? 'A' : 'D', hello);
+    const isDialer = this.#options.dialedNodeId !== undefined;
+    const expected = this.#proof(isDialer ? 'A' : 'D', hello);
     if (auth.proof.length !== expected.length || !timingSafeEqual(auth.proof, expected)) {
       return this.#fail('refused', `node ${hello.nodeId} has a different secret`);
     }
@@ -147,7 +147,7 @@ export class Handshake {
       bootId: auth.bootId.slice(),
       snappy: auth.snappy && this.#identity.snappy,
     };
-    return { kind: 'done', send: isDialler ? [] : [this.#ownAuth(hello)], peer };
+    return { kind: 'done', send: isDialer ? [] : [this.#ownAuth(hello)], peer };
   }
 
   #fail(close: CloseCode, why: string): HandshakeStep {
@@ -177,11 +177,11 @@ export class Handshake {
 
   #ownAuth(hello: HelloFrame): Frame {
     const { epoch, bootId, snappy } = this.#identity;
-    const isDialler = this.#options.dialledNodeId !== undefined;
+    const isDialer = this.#options.dialedNodeId !== undefined;
     return {
       channel: 0,
       kind: 'auth',
-      proof: this.#proof(isDialler ? 'D' : 'A', hello),
+      proof: this.#proof(isDialer ? 'D' : 'A', hello),
       version: PROTOCOL_VERSION,
       epoch,
       bootId,
@@ -193,17 +193,17 @@ export class Handshake {
   #proof(role: 'D' | 'A', hello: HelloFrame): Uint8Array {
     const { secret, usesCertificates, clusterId, nodeId } = this.#identity;
     if (usesCertificates && secret === '') return new Uint8Array(0);
-    const isDialler = this.#options.dialledNodeId !== undefined;
+    const isDialer = this.#options.dialedNodeId !== undefined;
     const own = { nodeId, nonce: this.#options.nonce };
-    const [dialler, acceptor] = isDialler ? [own, hello] : [hello, own];
+    const [dialer, acceptor] = isDialer ? [own, hello] : [hello, own];
     const cluster = Buffer.from(clusterId);
     return createHmac('sha256', secret)
       .update(`syncline/mesh/1${role}`)
       .update(u16(cluster.length))
       .update(cluster)
-      .update(u16(dialler.nodeId))
+      .update(u16(dialer.nodeId))
       .update(u16(acceptor.nodeId))
-      .update(dialler.nonce)
+      .update(dialer.nonce)
       .update(acceptor.nonce)
       .digest();
   }

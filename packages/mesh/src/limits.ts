@@ -1,4 +1,5 @@
-// Every limit of the mesh. docs/LIMITS.md is made from this list. Those that name an option are its default.
+// Every limit of the mesh. docs/LIMITS.md is generated from this list. A limit that names an option is the
+// default of that option.
 import { defineLimits } from '@syncline/kernel';
 
 export const meshLimits = defineLimits({

@@ -148,15 +148,15 @@ export interface PeerStatus {
   readonly address: string;
   /** `connecting`: the first attempt has no outcome yet. `behind`: it is connected and has to pull. */
   readonly state: 'connecting' | 'connected' | 'behind' | 'down';
-  /** Since when it is in this state, wall clock. */
+  /** When it entered this state, by the wall clock. */
   readonly sinceMs: number;
-  /** Since its last byte; undefined before the first. */
+  /** Time since its last byte; undefined before the first one. */
   readonly silentMs: number | undefined;
   /** Operations of ours that it has not applied. */
   readonly lagOperations: number;
-  /** About how many of them have left the ring: it has to pull those. */
+  /** Approximately how many of these have left the ring, so that it has to pull them. */
   readonly evictedOperations: number;
-  /** Age of the oldest of them, by our clock. */
+  /** Age of the oldest of these, by our clock. */
   readonly lagMs: number;
   /** Sent, not acknowledged as received. */
   readonly unackedOperations: number;

@@ -57,8 +57,8 @@ class OpenMesh implements Mesh {
       const peerDeps = {
         ...deps,
         metrics: this.#metrics,
-        startLink: (connection: Connection, dialledNodeId: number) =>
-          this.#startLink(connection, dialledNodeId),
+        startLink: (connection: Connection, dialedNodeId: number) =>
+          this.#startLink(connection, dialedNodeId),
         onContact: () => this.#wakeContactWaiters(),
       };
       const peerOptions = { ...peer, ownNodeId: nodeId, heartbeatIntervalMs };
@@ -151,10 +151,10 @@ class OpenMesh implements Mesh {
     await this.close();
   }
 
-  #startLink(connection: Connection, dialledNodeId: number | undefined): PeerLink {
+  #startLink(connection: Connection, dialedNodeId: number | undefined): PeerLink {
     const { heartbeatIntervalMs, connectionTimeoutMs } = this.#settings;
-    const options = { dialledNodeId, heartbeatIntervalMs, connectionTimeoutMs };
-    const link = new PeerLink(this.#linkDeps(dialledNodeId), options, connection);
+    const options = { dialedNodeId, heartbeatIntervalMs, connectionTimeoutMs };
+    const link = new PeerLink(this.#linkDeps(dialedNodeId), options, connection);
     this.#links.add(link);
     void connection.closed.then(() => this.#links.delete(link));
     link.start();
@@ -163,7 +163,7 @@ class OpenMesh implements Mesh {
 
   /** A flood of connections must not lock out peers, whose handshake takes milliseconds: the oldest one is dropped. */
   #endOldestHandshake(): void {
-    const accepted = [...this.#links].filter((link) => !link.isDialled);
+    const accepted = [...this.#links].filter((link) => !link.isDialed);
     const inHandshake = accepted.filter((link) => !link.isUp && !link.isEnded);
     const [oldest] = inHandshake;
     if (oldest === undefined || inHandshake.length < meshLimits.handshakesMax.value) return;
@@ -171,7 +171,7 @@ class OpenMesh implements Mesh {
     oldest.connection.destroy();
   }
 
-  #linkDeps(dialledNodeId: number | undefined): PeerLinkDeps {
+  #linkDeps(dialedNodeId: number | undefined): PeerLinkDeps {
     const { nodeId, clusterId, secret, usesCertificates, compression } = this.#settings;
     const { snappy } = this.#deps;
     assert(this.#epoch !== undefined, 'the mesh is open');
@@ -192,15 +192,15 @@ class OpenMesh implements Mesh {
       channels: new Map([...this.#channels].sort(([a], [b]) => (a < b ? -1 : 1))),
       onAuthenticated: (link) => this.#peers.get(link.peer.nodeId)?.admit(link),
       onUp: (link) => this.#peers.get(link.peer.nodeId)?.up(link),
-      onEnded: (link, end) => this.#onEnded(link, end, dialledNodeId),
+      onEnded: (link, end) => this.#onEnded(link, end, dialedNodeId),
     };
   }
 
-  #onEnded(link: PeerLink, end: LinkEnd, dialledNodeId: number | undefined): void {
+  #onEnded(link: PeerLink, end: LinkEnd, dialedNodeId: number | undefined): void {
     if (end.refusal !== undefined) {
       this.#refusals.add(link.connection.remote, end.refusal, end.why);
     }
-    const nodeId = link.peerNodeId ?? dialledNodeId;
+    const nodeId = link.peerNodeId ?? dialedNodeId;
     if (nodeId !== undefined) this.#peers.get(nodeId)?.ended(link, end);
   }
 

@@ -1,7 +1,7 @@
 // What the mesh reads of an operation: its actor, its counters and its causes. The body stays bytes.
 //
-// An operation is only decoded as far as delivery needs it, so that pushing it on costs little and a new kind of
-// body needs no change here.
+// An operation is only decoded as far as delivery needs it, so forwarding it is cheap, and a new kind of body
+// needs no change here.
 import { type ActorId, actorId, DOT_BYTES, type Dot, kernelLimits } from '@syncline/kernel';
 import { WireReader } from '@syncline/kernel/wire';
 import type { DeliveredOperation } from './mesh.js';

@@ -1,4 +1,4 @@
-// One connection to a peer, dialled or accepted: handshake, frames, heartbeats, and its end.
+// One connection to a peer, dialed or accepted: handshake, frames, heartbeats, and its end.
 //
 //   handshake -> greeting (both authenticated; our first heartbeat is sent) -> up (theirs has arrived) -> ended
 //
@@ -61,8 +61,8 @@ export interface PeerLinkDeps {
 }
 
 export interface PeerLinkOptions {
-  /** The node that was dialled; undefined on a connection that was opened to us. */
-  readonly dialledNodeId: number | undefined;
+  /** The node that was dialed; undefined on a connection that was opened to us. */
+  readonly dialedNodeId: number | undefined;
   readonly heartbeatIntervalMs: number;
   readonly connectionTimeoutMs: number;
 }
@@ -104,7 +104,7 @@ export class PeerLink {
     this.#deps = deps;
     this.#options = options;
     this.#handshake = new Handshake(deps.identity, {
-      dialledNodeId: options.dialledNodeId,
+      dialedNodeId: options.dialedNodeId,
       nonce: deps.random.bytes(NONCE_BYTES),
       peerUris: connection.peerUris,
     });
@@ -112,8 +112,8 @@ export class PeerLink {
     this.#lastSentMs = this.#lastReceivedMs;
   }
 
-  get isDialled(): boolean {
-    return this.#options.dialledNodeId !== undefined;
+  get isDialed(): boolean {
+    return this.#options.dialedNodeId !== undefined;
   }
 
   get isUp(): boolean {

@@ -1,12 +1,12 @@
 // One configured peer: dials it while there is no connection, and decides which one to keep if there are two.
 //
 // Both sides dial, the one with the higher node id a little later. Of two connections between the same two
-// processes the one dialled by the lower id is kept, so that both sides choose the same one. The peer may close
+// processes the one dialed by the lower id is kept, so that both sides choose the same one. The peer may close
 // the other one before ours has finished its handshake: meanwhile it counts as connected. Another process with
 // the peer's node id is only accepted when the old one has been silent for a while.
 //
 // M30  A peer has at most one connection in use, and both sides agree on which.
-// M31  While there is none it is dialled repeatedly, with growing delays and full jitter.
+// M31  While there is none it is dialed repeatedly, with growing delays and full jitter.
 import {
   backoffMs,
   type Clock,
@@ -30,8 +30,8 @@ export interface PeerDeps {
   readonly network: Network;
   readonly logger: Logger;
   readonly metrics: Metrics<keyof typeof meshMetrics>;
-  /** Runs the handshake on a connection that was dialled. */
-  startLink(connection: Awaited<ReturnType<Network['connect']>>, dialledNodeId: number): PeerLink;
+  /** Runs the handshake on a connection that was dialed. */
+  startLink(connection: Awaited<ReturnType<Network['connect']>>, dialedNodeId: number): PeerLink;
   /** The first attempt has succeeded or failed. */
   onContact(): void;
 }
@@ -65,11 +65,11 @@ export class Peer {
   #sinceMs: number;
   #lastError: string | undefined;
   #wasUp = false;
-  /** The connection in use, or the next one, replaces one that the other side dialled, so it is not a reconnect. */
+  /** The connection in use, or the next one, replaces one that the other side dialed, so it is not a reconnect. */
   #isTwin = false;
   #reconnects = 0;
   #hasContact = false;
-  /** Whether it is to be dialled at all. */
+  /** Whether it is to be dialed at all. */
   #isOpen = false;
   #attempt = 0;
   /** Since when there is no connection. */
@@ -77,7 +77,7 @@ export class Peer {
   /** The failure that was logged as a warning since the last connection. */
   #warned: string | undefined;
   #redial: Timer | undefined;
-  #dialling: AbortController | undefined;
+  #dialing: AbortController | undefined;
 
   constructor(deps: PeerDeps, options: PeerOptions) {
     this.nodeId = options.nodeId;
@@ -145,7 +145,7 @@ export class Peer {
   up(link: PeerLink): void {
     if (this.#link !== link) return;
     const { logger, metrics, clock } = this.#deps;
-    const fields = { peer: this.nodeId, dialed: link.isDialled };
+    const fields = { peer: this.nodeId, dialed: link.isDialed };
     if (this.#isTwin) logger.debug('peer connection replaced', fields);
     else logger.info('peer connected', fields);
     if (this.#wasUp && !this.#isTwin) {
@@ -159,10 +159,10 @@ export class Peer {
     this.#contacted();
   }
 
-  /** A connection of this peer, or one that was dialled to it, has ended. */
+  /** A connection of this peer, or one that was dialed to it, has ended. */
   ended(link: PeerLink, { why, isDuplicate = false }: LinkEnd): void {
     const isCurrent = this.#link === link;
-    if (!isCurrent && (this.#link !== undefined || !link.isDialled)) return;
+    if (!isCurrent && (this.#link !== undefined || !link.isDialed)) return;
     const { clock } = this.#deps;
     if (isCurrent) this.#lastReceivedMs = clock.monotonicMs() - link.silentMs;
     this.#link = undefined;
@@ -177,14 +177,14 @@ export class Peer {
     const { nodeId, ownNodeId, heartbeatIntervalMs } = this.#options;
     if (old.silentMs >= 2 * heartbeatIntervalMs) return undefined;
     if (Buffer.compare(old.peer.bootId, link.peer.bootId) !== 0) return 'node-id-in-use';
-    if (!this.#areTwins(old, link)) return undefined; // the dialler has abandoned the old one
-    return link.isDialled === ownNodeId < nodeId ? undefined : 'duplicate';
+    if (!this.#areTwins(old, link)) return undefined; // the dialer has abandoned the old one
+    return link.isDialed === ownNodeId < nodeId ? undefined : 'duplicate';
   }
 
-  /** Both sides have dialled: replacing one by the other is not a reconnect. */
+  /** Both sides have dialed: replacing one by the other is not a reconnect. */
   #areTwins(old: PeerLink, link: PeerLink): boolean {
     const isSilent = old.silentMs >= 2 * this.#options.heartbeatIntervalMs;
-    return !isSilent && old.isDialled !== link.isDialled;
+    return !isSilent && old.isDialed !== link.isDialed;
   }
 
   #lose(why: string): void {
@@ -201,7 +201,7 @@ export class Peer {
     this.#goDown(why);
   }
 
-  /** Both sides have dialled, and the peer has chosen the other connection, which is about to come up here. */
+  /** Both sides have dialed, and the peer has chosen the other connection, which is about to come up here. */
   #awaitTwin(why: string): void {
     this.#isTwin = true;
     this.#redial?.cancel();
@@ -221,22 +221,22 @@ export class Peer {
   }
 
   async #dial(): Promise<void> {
-    if (!this.#isOpen || this.#link !== undefined || this.#dialling !== undefined) return;
-    const dialling = new AbortController();
-    this.#dialling = dialling;
+    if (!this.#isOpen || this.#link !== undefined || this.#dialing !== undefined) return;
+    const dialing = new AbortController();
+    this.#dialing = dialing;
     if (!this.#hasContact) this.#setState('connecting'); // later it stays down until it is connected
     const { host, port, nodeId } = this.#options;
     try {
-      const { signal } = dialling;
+      const { signal } = dialing;
       const connection = await this.#deps.network.connect({ host, port }, { signal });
-      if (this.#dialling === dialling) this.#deps.startLink(connection, nodeId);
+      if (this.#dialing === dialing) this.#deps.startLink(connection, nodeId);
       else connection.destroy();
     } catch (thrown) {
-      if (this.#dialling !== dialling) return;
-      this.#dialling = undefined;
+      if (this.#dialing !== dialing) return;
+      this.#dialing = undefined;
       this.#failed(SynclineError.from(thrown).message);
     } finally {
-      if (this.#dialling === dialling) this.#dialling = undefined;
+      if (this.#dialing === dialing) this.#dialing = undefined;
     }
   }
 
@@ -263,8 +263,8 @@ export class Peer {
 
   #stopDialling(): void {
     this.#redial?.cancel();
-    this.#dialling?.abort();
-    this.#dialling = undefined;
+    this.#dialing?.abort();
+    this.#dialing = undefined;
   }
 
   #contacted(): void {

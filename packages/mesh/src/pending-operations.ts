@@ -6,7 +6,7 @@
 // the lowest held one of each actor can be ready. Each of those records one counter that it waits for, and is
 // not checked again before that counter has changed.
 //
-// Applied counters are asked for at every look and never kept: a channel can undo what it took.
+// Applied counters are read on every check and never cached: a channel can undo what it took.
 //
 // M20  An operation is ready when it is next for its actor and all its dependencies are applied: causal order.
 // M21  Per actor the held ranges rise and do not overlap: nothing is held twice.

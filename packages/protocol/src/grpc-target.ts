@@ -16,7 +16,7 @@ export interface GrpcTargetOptions {
   readonly address: string;
   /** `true` trusts the authorities of Node. Default: no TLS. */
   readonly tls?: true | ClientTls;
-  /** Bearer token of the server. Beyond loopback it is sent over TLS alone. */
+  /** Bearer token of the server. Without TLS it is sent on loopback only. */
   readonly token?: string;
 }
 
@@ -96,6 +96,6 @@ function checkToken(token: string, isSafe: boolean, refuse: Refuse): void {
     refuse(
       'token',
       '***',
-      'no token without TLS beyond loopback, where others could read it: set tls',
+      'no token, since others could read it without TLS: set tls (it is optional only on loopback)',
     );
 }

@@ -15,7 +15,7 @@ export const serverMetrics = {
   },
   syncline_limit_reached_total: {
     kind: 'counter',
-    help: 'How often a limit was reached.',
+    help: 'Number of times that a limit was reached.',
     labels: ['package', 'limit'],
   },
   syncline_server_ready: {

@@ -64,9 +64,9 @@ test('each change is logged once, updates the gauge and notifies watchers once',
   readiness.evaluate();
   readiness.evaluate();
   expect(calls).toBe(2);
-  expect(log.filter(({ msg }) => msg === 'check failed').map(({ fields }) => fields)).toEqual([
-    { check: 'slice:toy', reason: 'loading' },
-  ]);
+  expect(
+    log.filter(({ msg }) => msg === 'readiness check failed').map(({ fields }) => fields),
+  ).toEqual([{ check: 'slice:toy', reason: 'loading' }]);
   expect(gauges.get('slice:toy')).toBe(0);
   stop();
   slice.now = { kind: 'ready' };

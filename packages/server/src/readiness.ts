@@ -121,9 +121,9 @@ export class Readiness {
 
   /** During a shutdown the checks are expected to fail, so failures are not logged. */
   #log(check: string, ok: boolean, reason: string | undefined): void {
-    if (ok) this.#deps.logger.debug('check passed', { check });
+    if (ok) this.#deps.logger.debug('readiness check passed', { check });
     else if (!this.#deps.draining.aborted)
-      this.#deps.logger.warn('check failed', { check, reason });
+      this.#deps.logger.warn('readiness check failed', { check, reason });
   }
 
   #serverCheck(): Check {

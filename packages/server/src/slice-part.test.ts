@@ -62,6 +62,6 @@ test('if the status throws, the check fails and the error is logged', async () =
     },
   });
   expect(part.health()).toEqual({ kind: 'not-ready', reason: 'status unavailable' });
-  expect(log.at(-1)?.msg).toBe('status failed');
+  expect(log.at(-1)?.msg).toBe('cannot read the status of a slice');
   await part.stop(new AbortController().signal);
 });

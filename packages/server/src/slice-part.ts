@@ -85,7 +85,7 @@ export class SlicePart implements LifecyclePart, CheckedSlice {
     try {
       return this.#running.status();
     } catch (thrown) {
-      this.#deps.logger.error('status failed', { error: thrown });
+      this.#deps.logger.error('cannot read the status of a slice', { error: thrown });
       return notReady('status unavailable');
     }
   }

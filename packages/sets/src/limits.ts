@@ -1,4 +1,4 @@
-// Every limit of the sets. docs/LIMITS.md is made from this list.
+// Every limit of the sets. docs/LIMITS.md is generated from this list.
 import { defineLimits, type Limit } from '@syncline/kernel';
 
 const limitIn =
@@ -70,7 +70,7 @@ export const setsLimits = defineLimits({
     256 * 1024,
     'Elements that a node sends in one message of a pull. A larger element gets its own message.',
   ),
-  pullFramesAhead: entries(4, 'Such messages that a pull requests in advance.'),
+  pullFramesAhead: entries(4, 'Messages that a pull requests in advance.'),
   pullSymbolsSmall: entries(
     16_384,
     'Symbols that each side computes first to find missed removes: enough for about 11,900 of them.',
@@ -102,7 +102,7 @@ export const setsLimits = defineLimits({
   ),
   startupDelayMs: ms(
     1_000,
-    'How long the first write waits for peers, which may know more of this node than its disk does.',
+    'How long the first write after startup waits for peers, which may have writes of this node that its disk has lost.',
   ),
   firstPullWaitMs: ms(
     10_000,

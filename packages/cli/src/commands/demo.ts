@@ -87,6 +87,6 @@ function chosenActs(name: string | undefined): readonly Act[] {
   if (found.length > 0) return found;
   throw new SynclineError(
     'invalid-argument',
-    `unknown act ${JSON.stringify(name)}; expected one of: ${ACTS.map((act) => act.name).join(', ')}.`,
+    `--act is ${JSON.stringify(name)}; expected one of: ${ACTS.map((act) => act.name).join(', ')}.`,
   );
 }

@@ -92,7 +92,7 @@ test('for a directory in use, STATUS.json and the pid are shown, but it is not v
     const refused = await run('inspect', dir, ...flags);
     expect(refused).toMatchObject({ exit: 5, stdout: '' });
     expect(refused.stderr).toMatch(
-      /the directory is in use by process \d+; operators and keys can be shown only while it is not\. Stop it first\./,
+      /the directory is in use by process \d+\. Operators and keys can only be shown while no run uses it: stop that process\./,
     );
   }
   await running.stop();

@@ -126,10 +126,11 @@ async function inspectOne(world: CliWorld, dir: string, flags: InspectFlags): Pr
   const key = flags.key === undefined ? undefined : parseKey(flags.key);
   const found = await inspectDirectory(path, { verify, ...(key !== undefined && { key }) }, deps());
   if (found.state === 'in-use' && (operator !== undefined || key !== undefined)) {
-    const unavailable = 'operators and keys can be shown only while it is not. Stop it first.';
+    const unavailable =
+      'Operators and keys can only be shown while no run uses it: stop that process.';
     throw new SynclineError(
       'locked',
-      `the directory is in use by ${holderOf(found)}; ${unavailable}`,
+      `the directory is in use by ${holderOf(found)}. ${unavailable}`,
     );
   }
   const states =

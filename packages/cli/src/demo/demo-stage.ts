@@ -75,7 +75,7 @@ export class Stage {
     const found = JSON.stringify(figures);
     throw new SynclineError(
       'conflict',
-      `act ${this.#act} failed: expected "${text}", found ${found}`,
+      `the ${this.#act} part failed: expected "${text}", found ${found}`,
     );
   }
 

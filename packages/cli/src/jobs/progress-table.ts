@@ -19,7 +19,7 @@ interface ClassStyle {
   readonly glyph: string;
 }
 
-/** From left to right. Each class has its own glyph, so that bars can be read without colours. */
+/** From left to right. Each class has its own glyph, so that bars can be read without colors. */
 const CLASS_STYLES: readonly ClassStyle[] = [
   { name: 'finished', word: 'done', color: 'green', glyph: '█' },
   { name: 'running', word: 'run', color: 'cyan', glyph: '▓' },

@@ -25,7 +25,7 @@ export function addRmCommand(jobs: Command, world: CliWorld): void {
   const command = jobs.command('rm <job>').description('Delete a job, or mark it as deleted');
   addExamples(command, [
     ['syncline jobs rm nightly-42', 'delete permanently, after confirmation'],
-    ['syncline jobs rm nightly-42 --mark', 'refuse writes, also after confirmation'],
+    ['syncline jobs rm nightly-42 --mark', 'refuse writes, but keep it readable'],
     ['syncline jobs rm nightly-42 --yes', 'without confirmation, for scripts'],
   ]);
   command

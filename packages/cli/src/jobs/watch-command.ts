@@ -19,8 +19,8 @@ interface WatchOptions extends JobCommandOptions, ScopeOptions {
 }
 
 const MEANING = `
-In a bar, █ is the progress: finished cells, and the part of the others that
-their tasks have reported. The rest is ▓ running, ▒ warned, ▚ failed,
+In a bar, █ is progress: the finished cells, plus the reported share of each
+unfinished one. The rest of the bar is ▓ running, ▒ warned, ▚ failed and
 ░ not started.
 
 With --until-finished, the exit code is 0 when every cell is finished, 1 when no

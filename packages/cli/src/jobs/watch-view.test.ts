@@ -124,7 +124,7 @@ test.each([
   );
 });
 
-test('nothing wraps or scrolls at any size, and colours do not change widths', () => {
+test('nothing wraps or scrolls at any size, and colors do not change widths', () => {
   const color: Paint = (_, text) => `\u001b[31m${text}\u001b[0m`;
   for (const one of PICTURES) {
     for (let columns = 8; columns <= 200; columns += 11) {

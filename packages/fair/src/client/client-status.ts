@@ -15,7 +15,7 @@ export interface ClientStatus {
   readonly epoch: number;
   readonly activeInstances: number;
   readonly pendingCells: number;
-  /** Since the last message from the service; undefined if there was none. */
+  /** Time since the last message from the service; undefined if there was none. */
   readonly msSinceSync: number | undefined;
   readonly gain: number;
   readonly refused: Refusal | undefined;
@@ -148,7 +148,7 @@ export class ConnectionLog {
   skewed(skewMs: number): void {
     if (this.#hasReportedSkew) return;
     this.#hasReportedSkew = true;
-    this.#logger.warn('the clock is far off from that of the fair state service', { skewMs });
+    this.#logger.warn('this clock differs greatly from that of the fair state service', { skewMs });
   }
 
   #enter(condition: Condition): boolean {

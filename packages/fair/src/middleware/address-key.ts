@@ -4,7 +4,8 @@
 // a new one for each request. So an IPv6 address counts by its first 56 bits. A dual-stack socket shows IPv4
 // peers as IPv6 (`::ffff:192.0.2.1`); cut to 56 bits they would all be one flow, so they become IPv4 again.
 //
-// Plain text processing, because `node:net` would load sockets. Anything else than an address stays unchanged.
+// Plain text processing, because `node:net` would load sockets. Anything that is not an address stays
+// unchanged.
 
 const GROUPS = 8;
 const GROUP_BITS = 16;

@@ -14,7 +14,7 @@ import {
   type KeyGenerator,
 } from './middleware-options.js';
 
-/** `Rest` is what the server passes beside the request: an environment, a context, connection info. */
+/** `Rest` is what the server passes along with the request: an environment, a context, connection info. */
 export type FetchHandler<Rest extends readonly unknown[]> = (
   request: Request,
   ...rest: Rest

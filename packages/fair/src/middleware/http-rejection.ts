@@ -1,4 +1,4 @@
-// The answer to a throttled HTTP request: `Retry-After` and a problem document (RFC 9457) whose type is
+// The response to a throttled HTTP request: `Retry-After` and a problem document (RFC 9457) whose type is
 // registered with IANA. There is no quota, so no header states one; `standardHeaders` only repeats the wait
 // in the form that clients of other limiters read.
 import { SynclineError } from '@syncline/kernel';

@@ -2,7 +2,7 @@
 //
 // `keyGenerator`, `skip` and `cost` may return a promise. If one of them throws, the framework handles the
 // error: the request is neither served nor counted, and the error keeps its status. Admitting it instead would
-// let anyone bypass the throttle who can make them throw.
+// let anyone who can make them throw bypass the throttle.
 import { type Logger, refuseUnknownOptions } from '@syncline/kernel';
 import type { FairTracker } from '../fair-tracker.js';
 import type { FlowKey } from '../flow-key.js';

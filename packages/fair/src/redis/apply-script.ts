@@ -3,13 +3,13 @@
 // Guarantee: the changes of a batch are applied together or not at all; a batch whose (client, seq, part)
 // was seen changes nothing and answers with the values as they are. Time comes from Redis, never goes
 // back, and is the only clock that decay knows. Every change raises the counter `n`, and is published
-// with it, so that a listener can tell that it has missed one. `e` names the life of these keys: another
-// `e` says that Redis was flushed, and that `n` counts again.
+// with it, so that a listener can tell that it has missed one. `e` identifies one lifetime of these keys:
+// a different `e` means that Redis was flushed and `n` started over.
 //
 // A change is the fold p -> min(high, max(low, D(p) + amount)). Joining a view by max needs no rule of its
 // own: it is the fold (0, value, 1). Numbers are written with %.17g, which reads back as the same double;
-// what others wrote here is read as a number in [0, 1], or as 0 (F3). A counter that others
-// overwrote starts again under a new life number, so that it is never compared with the previous one.
+// what others wrote here is read as a number in [0, 1], or as 0 (F3). A counter that others overwrote
+// starts over under a new `e`, so that it is never compared with the previous one.
 //
 // Above the limit on clients the longest idle ones are forgotten, but none that may still send its last change
 // again (F5).

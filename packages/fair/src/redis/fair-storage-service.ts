@@ -68,7 +68,7 @@ const RETRY_BUDGET_MS = 5_000;
 const SEEDS_KEPT = 3;
 
 /**
- * Throws `invalid-argument` if the options cannot be right. Without `deps` it uses the system's clock and
+ * Throws `invalid-argument` if the options are invalid. Without `deps` it uses the system's clock and
  * randomness, reports problems as Node warnings and exports no metrics.
  */
 export function createFairStorageService(

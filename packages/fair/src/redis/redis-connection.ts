@@ -4,7 +4,7 @@
 // A command that misses its deadline also ends the connection: answers arrive in order, so nothing behind it
 // would be in time either.
 //
-// Calls that can be repeated are: until the outcome is known, the budget is used up or Redis counts as lost.
+// Repeatable calls are retried until the outcome is known, the budget is used up, or Redis counts as lost.
 
 import { createHash } from 'node:crypto';
 import {

@@ -31,7 +31,7 @@ export type RedisFairStoreOptions = RedisSource & {
 };
 
 export interface RedisFairStoreDeps extends RedisDeps {
-  /** Instead of the time of Redis, in whole ms: for tests and evaluations, which bring their own. */
+  /** Replaces the clock of Redis, in whole ms, for tests and evaluations that bring their own. */
   readonly scriptNowMs?: () => number;
 }
 

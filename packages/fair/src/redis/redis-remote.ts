@@ -29,7 +29,7 @@ export type RedisRemoteOptions = RedisSource & {
   readonly fanOut?: 'pubsub' | 'poll';
   /** Polling interval for `poll`: changes by others are seen up to this much later. Default 1000. */
   readonly pollIntervalMs?: number;
-  /** Instead of the time of Redis, in whole ms: for evaluations that bring their own clock. */
+  /** Replaces the clock of Redis, in whole ms, for evaluations that bring their own. */
   readonly scriptNowMs?: () => number;
 };
 

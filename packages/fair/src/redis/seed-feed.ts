@@ -10,9 +10,9 @@
 // delivery that resolves a promise takes effect when its owner continues, so later ones wait for the next turn
 // of the event loop.
 //
-// Lost keys start a new incarnation with values below those known before. Those wait for a reading as well, which
-// is made when it is known that this seed alone was lost, or when that takes too long. If all was, the instances that
-// hold a copy are asked for it, and must not have lowered it before (F14).
+// When keys are lost, their successors have lower values than those known before. These wait for a read as well,
+// which starts once it is known that only this seed was lost, or after a timeout. If everything was lost, the
+// instances that hold a copy are asked for it, and must not have lowered it before (F14).
 //
 // F60  No older value follows a newer one, and what was missed is read.
 import type { Clock, Timer } from '@syncline/kernel';

@@ -42,7 +42,7 @@ export interface SeedReading {
 
 export interface SeedReaderDeps {
   readonly connection: RedisConnection;
-  /** Instead of the time of Redis. */
+  /** Replaces the clock of Redis. */
   readonly nowMs: (() => number) | undefined;
 }
 

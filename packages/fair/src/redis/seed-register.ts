@@ -1,9 +1,9 @@
 // Which seeds a namespace has in Redis, how large they are, and how they are removed. The list is a set under
 // the tracker's own tag: the keys of a seed are in another slot, and no script may access both.
 //
-// A seed is listed before it is first changed, by a script that counts: of any number of concurrent callers no
-// more are accepted than the default tracker has room for. The same script raises `:active` for a tracker,
-// and creates the epoch of the default tracker, which has no hello.
+// A seed is listed before it is first changed, by a script that counts, so that concurrent callers cannot
+// exceed the limit of the default tracker. The same script raises `:active` for a tracker, and creates the
+// epoch of the default tracker, which has no hello.
 import { type Clock, SynclineError } from '@syncline/kernel';
 import { fairLimits } from '../limits.js';
 import type { Namespace, SeedInfo } from '../state/fair-store.js';

@@ -1,5 +1,5 @@
-// The original contract, for clients that never send a hello: deltas are summed up and clamped, times keep the
-// highest, nothing decays, and every touched bucket is sent to every stream, including the sender's and silent ones.
+// The original contract, for clients that never send a hello: deltas are summed and clamped, the highest time is
+// kept, nothing decays, and every touched bucket is sent to every stream, including the sender's and silent ones.
 // Clients overwrite blindly, so a delta that is sent twice counts twice.
 //
 // F11  No answer names an evicted seed; its deltas are dropped and counted.

@@ -23,7 +23,7 @@ import { createMemoryFairStore, type MemoryFairStore } from './memory-fair-store
 import { type DefaultSeedUnit, evictionBound } from './seed-age.js';
 
 export interface EmbeddedFairStoreDeps {
-  /** The store's own. It is not closed with the store. */
+  /** Used by this store alone, but not closed with it. */
   readonly storage: Storage;
   readonly clock: Clock;
   readonly logger: Logger;

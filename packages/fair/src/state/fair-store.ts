@@ -16,7 +16,7 @@ export interface Namespace {
   /** The tracker's name; '' for the default tracker. */
   readonly name: string;
   readonly rule: ChangeRule;
-  /** Of a named tracker. The default tracker has none: any row and column may be used. */
+  /** The shape of a named tracker. The default tracker has none: any row and column may be used. */
   readonly shape: { readonly levels: number; readonly columns: number } | undefined;
   /** A seed is useful for 3 windows; a store with its own expiry uses this. */
   readonly windowMs: number;
@@ -35,7 +35,7 @@ export interface Applied {
 export interface SeedInfo {
   readonly seed: bigint;
   readonly cellsCount: number;
-  /** Since the last change, by a monotonic clock. */
+  /** Time since the last change, by a monotonic clock. */
   readonly idleMs: number;
 }
 

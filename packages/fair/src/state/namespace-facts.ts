@@ -42,7 +42,7 @@ export interface CellFacts {
   readonly row: number;
   readonly column: number;
   readonly probability: number;
-  /** Since its last change; undefined in the default tracker. */
+  /** Time since its last change; undefined in the default tracker. */
   readonly ageMs: number | undefined;
 }
 

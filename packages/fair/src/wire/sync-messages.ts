@@ -24,7 +24,7 @@ export interface Hello {
   readonly tracker: string;
   readonly clientId: string;
   readonly config: WireTrackerConfig;
-  /** Of the state that the client holds; 0 for none. */
+  /** The epoch of the state that the client holds; 0 if it holds none. */
   readonly lastEpoch: number;
 }
 

@@ -74,7 +74,7 @@ export class CheckedWrite implements StateWrite {
   }
 }
 
-/** Returns a write that was already checked unchanged. */
+/** If the write has already been checked, returns it unchanged. */
 export function checkStateWrite(write: StateWrite): CheckedWrite {
   if (write instanceof CheckedWrite) return write;
   check.checkKnownKeys(write, 'the write', KNOWN);

@@ -1,7 +1,7 @@
 // All decisions of jobs: rows and a time go in; new rows and the changes come out. A refusal is thrown.
 //
 // J1   Creation is revision 1; each later change takes the next one. An applied write raises the version of its key by
-//      one. If the lease was lost, the write first makes it held again, which is a separate change.
+//      one. If the lease was lost, it is first held again, which is a separate change.
 // J13  After a claim of epoch e + 1 no write, renewal or release of epoch e passes.
 // J15  `numTasks` is set at creation and never changes: creating a job that exists returns the existing one.
 import { assert } from '@syncline/kernel';

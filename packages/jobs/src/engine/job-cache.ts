@@ -1,6 +1,7 @@
 // The jobs in memory, within `cacheBytesMax`, and the feeds of those with subscribers. The least recently used jobs are
-// evicted first, but none whose id is held by a call or a commit. An id is held even if there is no such job: one that
-// is created meanwhile stays in memory. A job is never in memory twice: commits would reach only one of the copies.
+// evicted first, but none whose id is held by a call or a commit. An id can be held before its job exists: a job
+// created in the meantime then stays in memory. A job is never in memory twice: commits would reach only one of the
+// copies.
 //
 // In a shared store a job with subscribers is not evicted, since the changes of other processes must be followed: only
 // the changes kept for slow readers are dropped.
@@ -125,7 +126,10 @@ export class JobCache {
     for (const other of this.feeds.keys())
       if (this.isFollowed(other)) bytes += this.#jobs.get(other)?.countedBytes ?? 0;
     if (bytes > 0 && bytes + ownBytes > this.#limits.cacheBytesMax)
-      throw limitExceeded('cacheBytesMax', 'followed jobs fill the cache. End subscriptions.');
+      throw limitExceeded(
+        'cacheBytesMax',
+        'jobs with subscribers fill the cache. End some subscriptions, or use another process.',
+      );
   }
 
   publish({ row: { jobId }, head, isDeleted }: JobMirror, changes: readonly StoredChange[]): void {

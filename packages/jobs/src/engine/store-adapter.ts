@@ -61,7 +61,7 @@ export interface MirroredJob<Handle = unknown>
 
 export interface JobCommit<Handle = unknown> {
   readonly kind: 'create' | 'change' | 'delete';
-  /** That of the loaded job; undefined for `create`. What the adapter sets here counts once the commit is stored. */
+  /** The handle of the loaded job; undefined for `create`. A value set by the adapter applies once the commit is stored. */
   handle: Handle | undefined;
   readonly row: JobRow;
   readonly isRowChanged: boolean;

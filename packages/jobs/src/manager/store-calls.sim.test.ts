@@ -62,7 +62,7 @@ describe('calls to a store', () => {
       expect(tookMs).toBeLessThanOrEqual(60_000);
       expect(new Set(eventIds)).toEqual(new Set([error.details['eventId']]));
       expect(error.message).toMatch(
-        /^🔴 .*"ingest".*\d\d times: connection refused\. It was not applied/,
+        /^🔴 .*"ingest".*after \d\d attempts: connection refused\. It was not applied/,
       );
       expect(error).toMatchObject({ code: 'unavailable', outcome: 'not-applied' });
       await job.close();

@@ -171,7 +171,7 @@ export class OpenCall implements Disposable {
     return new SynclineError('timeout', message, { details });
   }
 
-  /** The error for the caller: which call failed, how often it was tried, and what to do next. */
+  /** The error for the caller: which call failed, after how many attempts, and what to do next. */
   #explain(last: SynclineError, attempts: number): SynclineError {
     const { what, isWrite, details } = this.#call;
     if (!last.retryable && last.code !== 'aborted') return last; // the store's own error
@@ -179,11 +179,11 @@ export class OpenCall implements Disposable {
     const seen = this.#reason?.with({ outcome, cause: last }) ?? last;
     if (!seen.retryable) return seen;
     const { code, retryable } = seen;
-    const times = attempts === 1 ? 'once' : `${attempts} times`;
+    const times = attempts === 1 ? '' : ` after ${attempts} attempts`;
     const next = details ? ': repeat it with the eventId in details, or read the state.' : '.';
     const result =
       outcome === 'not-applied' ? 'It was not applied.' : `It may have been applied${next}`;
-    const story = `🔴 ${what} failed, tried ${times}: ${last.message.replace(/\.$/, '')}`;
+    const story = `🔴 ${what} failed${times}: ${last.message.replace(/\.$/, '')}`;
     const message = isWrite ? `${story}. ${result}` : story;
     const all = { ...seen.details, ...details };
     return new SynclineError(code, message, { retryable, outcome, details: all, cause: last });

@@ -1,6 +1,7 @@
 // The contract of every implementation of Files: the system's, the simulated one, and yours.
 //
-// They are K30 to K34 of SPEC.md. The effects of a power loss can only be tested on the simulated disk.
+// The guarantees are K30 to K34 of SPEC.md. The effects of a power loss can only be tested on the
+// simulated disk.
 import { type ConformanceCase, casesFor } from './conformance-case.js';
 import { failedSyncCases, fileContentCases, fullDiskFileCases } from './files-content-cases.js';
 import {

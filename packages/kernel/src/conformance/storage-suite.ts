@@ -1,6 +1,6 @@
 // The contract of every Storage: memory, LevelDB, the simulated disk, and yours.
 //
-// The promises are K10 to K17 of SPEC.md, one file per group. Cases wait on nothing but the store
+// The guarantees are K10 to K17 of SPEC.md, one file per group. Cases wait on nothing but the store
 // itself, so that a simulation can run them at its own pace.
 import { type ConformanceCase, casesFor } from './conformance-case.js';
 import { bytesCases } from './storage-bytes-cases.js';

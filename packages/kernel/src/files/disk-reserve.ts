@@ -48,7 +48,7 @@ export class DiskReserve {
     return (this.#handle?.length ?? 0) >= this.#bytes;
   }
 
-  /** It was released, and the space is not reserved again yet. */
+  /** Whether it was released and the space has not been reserved again yet. */
   get isGivenUp(): boolean {
     return !this.#isRestored;
   }

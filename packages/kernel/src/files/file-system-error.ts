@@ -24,7 +24,7 @@ const CHOOSE_ANOTHER = 'Choose another path';
 
 const MEANINGS: Readonly<Record<string, Meaning>> = {
   ENOSPC: noRoom('no space left on the device'),
-  EDQUOT: noRoom('the disk quota is used up'),
+  EDQUOT: noRoom('the disk quota is exceeded'),
   EFBIG: noRoom('the file has reached the maximum size', 'Raise the file size limit (ulimit -f)'),
   ENOENT: {
     code: 'not-found',

@@ -1,7 +1,7 @@
 // HalfSipHash-1-3 with 64-bit output (Aumasson and Bernstein): a keyed hash on 32-bit words.
 //
 // SipHash needs 64-bit arithmetic, which JavaScript only has as BigInt; this one runs on plain
-// integers at twice the speed. One compression and three finalisation rounds, as hash tables use it.
+// integers at twice the speed. One compression and three finalization rounds, as hash tables use it.
 // The result is two little-endian words in `out`, so that a hot path allocates nothing.
 
 export interface HalfSipKey {

@@ -1,6 +1,6 @@
 // HMAC-SHA-256 (RFC 2104, FIPS 180-4) in plain code, for programs that also run without Node: Web Crypto returns a
 // promise, but a tracker is created synchronously. For rare, short inputs; it is not fast, and it does not defend
-// against an attacker who can measure its time.
+// against timing attacks.
 
 const BLOCK_BYTES = 64;
 

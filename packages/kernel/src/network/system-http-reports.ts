@@ -23,7 +23,7 @@ export interface ClientTls {
 export interface HttpReportOptions {
   /** The HTTP address of any node, for example `http://127.0.0.1:7400`. */
   readonly url: string;
-  /** The server's bearer token, if it has one. Beyond loopback it is sent over TLS only. */
+  /** The server's bearer token, if it has one. Without TLS it is sent on loopback only. */
   readonly token?: string;
   /** A private CA or a client certificate, for `https://`. In Node only. Default: the CAs that Node trusts. */
   readonly tls?: ClientTls;

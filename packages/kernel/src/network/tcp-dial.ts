@@ -62,7 +62,7 @@ export function whenOpen<Opened>(opening: Opening<Opened>, dial: Dial): Promise<
       giveUp(failed(error));
     }
     function close(): void {
-      giveUp(failed(new Error('it closed before it was open')));
+      giveUp(failed(new Error('the connection closed before it was established')));
     }
     function expire(): void {
       giveUp(connectTimeoutError(address, settings.connectTimeoutMs));

@@ -1,6 +1,6 @@
 // The handshakes of one listener that are in progress.
 //
-// Node's own handshake timeout starts over with each byte, so that a client could hold a place forever by sending one
+// Node's own handshake timeout starts over with each byte, so a client could hold a slot forever by sending one byte
 // at a time. Here one timeout covers the whole handshake. Node also does not expose which TCP socket is below a new
 // TLS stream; both know the peer's address, which is unique per listener. Once a peer has reset the connection its
 // address is gone, which can happen at any time: then the connection is dropped.

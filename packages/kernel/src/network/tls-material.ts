@@ -19,7 +19,7 @@ export interface TlsMaterial {
   readonly ca?: Pem | undefined;
 }
 
-/** `details.reason` when material is refused; `details.field` says of which part. */
+/** `details.reason` when TLS material is refused; `details.field` names the part. */
 export type TlsFlaw =
   | 'missing'
   | 'not-pem'

@@ -1,4 +1,5 @@
-// Whether a server could listen on an address, before anything is started that would have to be undone.
+// Checks whether a server could listen on an address, before starting anything that would have to be
+// undone.
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { Address } from './network.js';

@@ -151,7 +151,7 @@ export class Simulation {
       thrown: reason,
       'unhandled-rejection': `unhandled promise rejection: ${reason}`,
       deadlock:
-        'nothing is left to happen and the body still waits, perhaps for a real timer, socket or file',
+        'no events are left, but the body is still waiting, perhaps for a real timer, socket or file',
       'time-budget': `not done, and the next event lies beyond timeMsMax, which is ${timeMsMax} ms`,
       'event-budget': `not done after as many events as eventsMax allows, which are ${eventsMax}`,
     };

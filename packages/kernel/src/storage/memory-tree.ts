@@ -10,7 +10,7 @@ import { lowerBound, type MemoryBranch, type MemoryNode, placeOf } from './memor
 /** Children of a node. 64 keeps the tree flat (a million keys in 4 levels) and splices short. */
 const ENTRIES_MAX = 64;
 /**
- * Below this a node is joined with its neighbour if both fit. Far below half, so that nodes are not split and joined
+ * Below this a node is joined with its neighbor if both fit. Far below half, so that nodes are not split and joined
  * again and again.
  */
 const ENTRIES_MIN = 16;

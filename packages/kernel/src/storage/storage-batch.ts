@@ -93,7 +93,7 @@ export class StorageBatch {
     return Math.max(0, this.#sizes[index * 2 + 1] ?? 0);
   }
 
-  /** Its memory stays, for the next operations. */
+  /** Keeps its memory for the next operations. */
   clear(): void {
     this.#bytes = 0;
     this.#sizes = [];

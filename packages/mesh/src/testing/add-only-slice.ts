@@ -139,7 +139,10 @@ export class AddOnlySlice implements ChannelHandler {
     assert(head !== undefined, 'an operation is delivered whole');
     const { actor, base, last, dependencies } = head;
     const applied = this.appliedCounter(actor);
-    assert(applied === base - 1, `M23: ${base} is not next for ${actor}, which is at ${applied}`);
+    assert(
+      applied === base - 1,
+      `M23: got counter ${base} of actor ${actor}, expected ${applied + 1}`,
+    );
     for (const cause of dependencies) {
       if (this.#memory.covers(cause)) continue;
       assert(false, `M23: it depends on ${formatDot(cause)}, which is not applied`);

@@ -2,14 +2,14 @@
 import type { Frame } from '../frame-codec.js';
 import { Handshake, type HandshakeIdentity, type HandshakeStep } from '../handshake.js';
 
-type Role = 'dialler' | 'acceptor';
+type Role = 'dialer' | 'acceptor';
 
 export interface Script {
   /** What differs from node 1 and node 2 of cluster `dev`. */
-  readonly dialler: SideOptions;
+  readonly dialer: SideOptions;
   readonly acceptor: SideOptions;
-  /** The node that is dialled. Default 2. */
-  readonly dialledNodeId?: number;
+  /** The node that is dialed. Default 2. */
+  readonly dialedNodeId?: number;
   /** Changes frames in flight. */
   readonly tamper?: (frame: Frame, from: Role) => Frame;
 }
@@ -42,21 +42,21 @@ export function identityOf(options: SideOptions & { readonly nodeId: number }): 
 
 /** Exchanges frames until one side has ended, or both are done. */
 export function converse(script: Script): Conversation {
-  const { dialledNodeId = 2, tamper = (frame) => frame } = script;
+  const { dialedNodeId = 2, tamper = (frame) => frame } = script;
   const lines: string[] = [];
   const frames: { from: Role; frame: Frame }[] = [];
   const sides = {
-    dialler: sideOf(1, script.dialler, dialledNodeId),
+    dialer: sideOf(1, script.dialer, dialedNodeId),
     acceptor: sideOf(2, script.acceptor, undefined),
   };
   const onTheWay: { from: Role; frame: Frame }[] = [];
   const send = (from: Role, sent: readonly Frame[]) => {
     for (const frame of sent) onTheWay.push({ from, frame: tamper(frame, from) });
   };
-  send('dialler', sides.dialler.start());
+  send('dialer', sides.dialer.start());
   for (let next = onTheWay.shift(); next !== undefined; next = onTheWay.shift()) {
     const { from, frame } = next;
-    const to = from === 'dialler' ? 'acceptor' : 'dialler';
+    const to = from === 'dialer' ? 'acceptor' : 'dialer';
     frames.push(next);
     lines.push(`${from}: ${frameText(frame)}`);
     const step = sides[to].receive(frame);
@@ -69,14 +69,10 @@ export function converse(script: Script): Conversation {
   return { text: `${lines.join('\n')}\n`, frames };
 }
 
-function sideOf(
-  nodeId: number,
-  options: SideOptions,
-  dialledNodeId: number | undefined,
-): Handshake {
+function sideOf(nodeId: number, options: SideOptions, dialedNodeId: number | undefined): Handshake {
   const identity = identityOf({ nodeId, ...options });
   const { peerUris = [] } = options;
-  return new Handshake(identity, { dialledNodeId, nonce: nonceOf(identity.nodeId), peerUris });
+  return new Handshake(identity, { dialedNodeId, nonce: nonceOf(identity.nodeId), peerUris });
 }
 
 function frameText(frame: Frame): string {
@@ -108,59 +104,59 @@ const uri = (nodeId: number) => [`syncline://dev/node/${nodeId}`];
 const certified = { usesCertificates: true, secret: '' };
 
 export const scripts: readonly { readonly name: string; readonly script: Script }[] = [
-  { name: 'a good handshake', script: { dialler: {}, acceptor: {} } },
+  { name: 'a good handshake', script: { dialer: {}, acceptor: {} } },
   {
     name: 'an empty secret on both sides',
-    script: { dialler: { secret: '' }, acceptor: { secret: '' } },
+    script: { dialer: { secret: '' }, acceptor: { secret: '' } },
   },
   {
     name: 'both sides allow compression',
-    script: { dialler: { snappy: true }, acceptor: { snappy: true } },
+    script: { dialer: { snappy: true }, acceptor: { snappy: true } },
   },
-  { name: 'one side allows compression', script: { dialler: { snappy: true }, acceptor: {} } },
+  { name: 'one side allows compression', script: { dialer: { snappy: true }, acceptor: {} } },
   {
     name: 'certificates instead of a secret',
     script: {
-      dialler: { ...certified, peerUris: uri(2) },
+      dialer: { ...certified, peerUris: uri(2) },
       acceptor: { ...certified, peerUris: uri(1) },
     },
   },
   {
     name: 'the certificate of another node',
     script: {
-      dialler: { ...certified, peerUris: uri(2) },
+      dialer: { ...certified, peerUris: uri(2) },
       acceptor: { ...certified, peerUris: uri(3) },
     },
   },
   {
     name: 'the certificate of another cluster',
     script: {
-      dialler: { ...certified, peerUris: uri(2) },
+      dialer: { ...certified, peerUris: uri(2) },
       acceptor: { ...certified, peerUris: ['syncline://prod/node/1'] },
     },
   },
   {
     name: 'the acceptor has another certificate',
     script: {
-      dialler: { ...certified, peerUris: uri(5) },
+      dialer: { ...certified, peerUris: uri(5) },
       acceptor: { ...certified, peerUris: uri(1) },
     },
   },
   {
     name: 'a certificate does not replace a configured secret',
     script: {
-      dialler: { usesCertificates: true, secret: 'other', peerUris: uri(2) },
+      dialer: { usesCertificates: true, secret: 'other', peerUris: uri(2) },
       acceptor: { usesCertificates: true, peerUris: uri(1) },
     },
   },
   {
-    name: 'the dialler has a different secret',
-    script: { dialler: { secret: 'other' }, acceptor: {} },
+    name: 'the dialer has a different secret',
+    script: { dialer: { secret: 'other' }, acceptor: {} },
   },
   {
     name: 'the acceptor proves nothing',
     script: {
-      dialler: {},
+      dialer: {},
       acceptor: {},
       tamper: (frame, from) =>
         frame.kind === 'auth' && from === 'acceptor'
@@ -169,23 +165,23 @@ export const scripts: readonly { readonly name: string; readonly script: Script 
     },
   },
   {
-    name: 'the proof of the dialler sent back to it',
-    script: { dialler: {}, acceptor: {}, tamper: reflectProof() },
+    name: 'the proof of the dialer sent back to it',
+    script: { dialer: {}, acceptor: {}, tamper: reflectProof() },
   },
-  { name: 'another cluster', script: { dialler: { clusterId: 'prod' }, acceptor: {} } },
+  { name: 'another cluster', script: { dialer: { clusterId: 'prod' }, acceptor: {} } },
   {
     name: 'an unknown node',
-    script: { dialler: { nodeId: 9 }, acceptor: {} },
+    script: { dialer: { nodeId: 9 }, acceptor: {} },
   },
-  { name: 'the own node id', script: { dialler: { nodeId: 2 }, acceptor: {} } },
+  { name: 'the own node id', script: { dialer: { nodeId: 2 }, acceptor: {} } },
   {
-    name: 'a wrong address: node 3 is dialled where node 2 listens',
-    script: { dialler: {}, acceptor: {}, dialledNodeId: 3 },
+    name: 'a wrong address: node 3 is dialed where node 2 listens',
+    script: { dialer: {}, acceptor: {}, dialedNodeId: 3 },
   },
   {
     name: 'another node answers',
     script: {
-      dialler: {},
+      dialer: {},
       acceptor: {},
       tamper: (frame, from) =>
         frame.kind === 'hello' && from === 'acceptor' ? { ...frame, nodeId: 5 } : frame,
@@ -194,7 +190,7 @@ export const scripts: readonly { readonly name: string; readonly script: Script 
   {
     name: 'a newer protocol',
     script: {
-      dialler: {},
+      dialer: {},
       acceptor: {},
       tamper: (frame) =>
         frame.kind === 'hello' ? { ...frame, versionMin: 2, versionMax: 3 } : frame,
@@ -203,7 +199,7 @@ export const scripts: readonly { readonly name: string; readonly script: Script 
   {
     name: 'a short nonce',
     script: {
-      dialler: {},
+      dialer: {},
       acceptor: {},
       tamper: (frame) => (frame.kind === 'hello' ? { ...frame, nonce: new Uint8Array(8) } : frame),
     },
@@ -211,19 +207,19 @@ export const scripts: readonly { readonly name: string; readonly script: Script 
   {
     name: 'another nonce on the way',
     script: {
-      dialler: {},
+      dialer: {},
       acceptor: {},
       tamper: (frame, from) =>
-        frame.kind === 'hello' && from === 'dialler' ? { ...frame, nonce: nonceOf(9) } : frame,
+        frame.kind === 'hello' && from === 'dialer' ? { ...frame, nonce: nonceOf(9) } : frame,
     },
   },
   {
     name: 'an epoch above 16 bits',
-    script: { dialler: { epoch: 65_536 }, acceptor: {} },
+    script: { dialer: { epoch: 65_536 }, acceptor: {} },
   },
   {
     name: 'an empty boot id',
-    script: { dialler: { bootId: new Uint8Array(0) }, acceptor: {} },
+    script: { dialer: { bootId: new Uint8Array(0) }, acceptor: {} },
   },
 ];
 

@@ -43,7 +43,7 @@ export class RawPeer {
     const connection = await network.connect({ host: `n${options.to}`, port: PORT });
     const identity = identityOf({ clusterId: 'test', isPeer: () => true, epoch: 0, ...options });
     const handshake = new Handshake(identity, {
-      dialledNodeId: options.to,
+      dialedNodeId: options.to,
       nonce: nonceOf(options.nodeId),
       peerUris: [],
     });

@@ -58,8 +58,8 @@ function renderSecrets(): string {
 
 A secret comes from a file or from the environment, never from a flag, because every user of a machine
 can read the flags of its processes. A newline at the end of the file is ignored; an empty file is an
-error. Beyond loopback, the token, the metrics token, the RESP password and the mesh secret must have at
-least ${SECRET_CHARACTERS_MIN} characters. \`config show\` prints the name of the file, or \`***\`.
+error. On a non-loopback address, the token, the metrics token, the RESP password and the mesh secret must
+have at least ${SECRET_CHARACTERS_MIN} characters. \`config show\` prints the name of the file, or \`***\`.
 
 | secret | setting that names its file | variable that holds it |
 | --- | --- | --- |

@@ -1,5 +1,6 @@
-// Refuses to listen beyond loopback without authentication: an open port on a network is found within
-// minutes. On loopback no secrets are needed, so that a first try works without any setup.
+// Refuses to listen on a non-loopback address without authentication: an open port on a network is
+// found within minutes. On loopback no secrets are needed, so that a first try works without any
+// setup.
 import { lookup } from 'node:dns/promises';
 import { BlockList, isIP } from 'node:net';
 import { SynclineError } from '@syncline/kernel';

@@ -103,7 +103,7 @@ const mesh = {
   maxRetries: integerSetting(
     { min: 0, max: 100, default: 5 },
     {
-      help: 'How often unacknowledged operations are sent again before the peer is asked to pull.',
+      help: 'How many times unacknowledged operations are sent again before the peer is asked to pull.',
     },
   ),
   retryBackoffMs: integerSetting(
@@ -282,11 +282,11 @@ export const settingsSchema = z.strictObject({
     flag: '--memory',
   }),
   listenHost: textSetting('127.0.0.1', {
-    help: 'Address to listen on. Beyond loopback, authentication is required, and TLS for HTTP and gRPC.',
+    help: 'Address to listen on. Non-loopback addresses require authentication, and TLS for HTTP and gRPC.',
     flag: '--listen-host <host>',
   }),
   insecureListen: booleanSetting(false, {
-    help: 'Allow listening beyond loopback without authentication or TLS, for closed networks only. Every start logs a warning.',
+    help: 'Allow non-loopback addresses without authentication or TLS, for closed networks only. Every start logs a warning.',
     flag: '--insecure-listen',
   }),
   http: z.strictObject(http),

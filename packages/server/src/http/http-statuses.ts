@@ -17,7 +17,7 @@ export const httpStatuses = {
   414: { code: 'limit-exceeded', when: 'The URL is too long.' },
   415: { code: 'invalid-argument', when: 'The body has a media type other than JSON.' },
   421: { code: 'invalid-argument', when: 'The Host header names another server.' },
-  431: { code: 'limit-exceeded', when: 'The headers are too many or too large.' },
+  431: { code: 'limit-exceeded', when: 'There are too many headers, or they are too large.' },
   500: {
     code: 'unavailable',
     when: 'A bug in the server. Do not retry; the outcome is unknown. The server log has the details.',

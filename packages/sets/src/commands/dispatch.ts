@@ -1,4 +1,4 @@
-// From the words of a command to its reply.
+// Runs a command: from its words to its reply.
 //
 // A recently used command is found by the bytes of its name, without making a string. What the flags of a command
 // mean for dispatch is computed once, when the table is built. The checks come in Redis's order: does the command

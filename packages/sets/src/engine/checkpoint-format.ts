@@ -1,4 +1,5 @@
-// The bytes of a checkpoint: a header, blocks of elements, and an end that says what must have been read.
+// The bytes of a checkpoint: a header, blocks of elements, and an end that states how much must have been
+// read.
 //
 //   header   "SYNCSETS" · u16 format · u16 node · u16 length · cluster id · f64 time · u64 log number
 //            · u32 length · version vector · u32 crc

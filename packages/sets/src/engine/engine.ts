@@ -1,4 +1,4 @@
-// The sets of one node with everything that keeps them: memory, turns, log, checkpoints.
+// The sets of one node, and the parts that maintain them: memory, turns, log, checkpoints.
 //
 //   loading ─▶ serving ─▶ closing                    state      all elements, and how to undo a turn
 //      │          └────▶ failed: no more writes      turns      group commit, syncs

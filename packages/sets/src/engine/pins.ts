@@ -89,7 +89,7 @@ export abstract class Pin implements OpenPin {
     if (!this.isBroken) return;
     throw new SynclineError(
       'overloaded',
-      'the sets changed too much while they were read, try again or read fewer at once',
+      'the sets changed too much during the read; try again, or read fewer sets at once',
       { details: { limit: 'pinEntriesMax' } },
     );
   }

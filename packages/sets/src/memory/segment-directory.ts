@@ -13,7 +13,7 @@
 //   and separate nothing. So the directory has at most one slot per 32 rows, and a segment that must not be
 //   divided keeps doubling. Of n rows that arrive in order, at most about sqrt(32 n) share a segment.
 //
-// A segment is joined with its neighbour when an eighth of its slots is in use, and is then at most three
+// A segment is joined with its neighbor when an eighth of its slots is in use, and is then at most three
 // fifths full: many rows come or go before it is divided or joined again.
 import { assert, SynclineError } from '@syncline/kernel';
 import { type ElementHeap, wordOf } from './element-heap.js';
@@ -173,7 +173,7 @@ export class SegmentDirectory {
     const words = this.heap.words[segment >>> 16] as Int32Array;
     const bytes = segmentBytes(words, wordOf(segment));
     if (segmentDepth(words, wordOf(segment)) > 0 && bytes <= SEGMENT_BYTES_FULL) {
-      return this.#joinWithNeighbour(segment, high);
+      return this.#joinWithNeighbor(segment, high);
     }
     if (!isSegmentNearlyEmpty(words, wordOf(segment)) || bytes === SEGMENT_BYTES_MIN) return false;
     this.#resize(segment, high, bytes / 2);
@@ -235,18 +235,18 @@ export class SegmentDirectory {
   }
 
   /** Returns false if the two stay as they are. */
-  #joinWithNeighbour(segment: number, high: number): boolean {
+  #joinWithNeighbor(segment: number, high: number): boolean {
     const { heap } = this;
     const words = heap.words[segment >>> 16] as Int32Array;
     const depth = segmentDepth(words, wordOf(segment));
-    const neighbour = this.segmentOf(high ^ (2 ** (32 - depth)));
-    const neighbourWords = heap.words[neighbour >>> 16] as Int32Array;
-    if (segmentDepth(neighbourWords, wordOf(neighbour)) !== depth) return false;
-    const neighbourRows = segmentRows(neighbourWords, wordOf(neighbour));
-    if (segmentRows(words, wordOf(segment)) + neighbourRows > JOINED_ROWS_MAX) return false;
+    const neighbor = this.segmentOf(high ^ (2 ** (32 - depth)));
+    const neighborWords = heap.words[neighbor >>> 16] as Int32Array;
+    if (segmentDepth(neighborWords, wordOf(neighbor)) !== depth) return false;
+    const neighborRows = segmentRows(neighborWords, wordOf(neighbor));
+    if (segmentRows(words, wordOf(segment)) + neighborRows > JOINED_ROWS_MAX) return false;
     const joined = createSegment(heap, SEGMENT_BYTES_FULL, depth - 1);
     movePairs(heap, segment, 0, joined, joined);
-    movePairs(heap, neighbour, 0, joined, joined);
+    movePairs(heap, neighbor, 0, joined, joined);
     this.#replace(high, depth - 1, joined);
     this.#count(depth, -2);
     this.#count(depth - 1, 1);

@@ -264,7 +264,7 @@ function collidingMembers(set: string, stages: number): Uint8Array[] {
 function collidingBlocks(state: number): readonly [Uint8Array, Uint8Array] {
   const seen = new Map<number, number>();
   for (let number = 0; ; number += 1) {
-    const mixed = Math.imul(number, 0x9e3779b1); // neighbours would hardly ever collide
+    const mixed = Math.imul(number, 0x9e3779b1); // neighbors would hardly ever collide
     const hash = fnv(block(mixed), state);
     const earlier = seen.get(hash);
     if (earlier !== undefined) return [block(earlier), block(mixed)];

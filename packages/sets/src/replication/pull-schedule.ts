@@ -2,8 +2,8 @@
 //
 // One pull runs at a time. A trigger while it runs is remembered once per peer, so that a pull that began before the
 // trigger is followed by another. Without any trigger the peer whose last pull is oldest is asked every 10 s, give or
-// take a fifth. A peer that was busy is asked again after a second. A pull that failed here, because the disk is full
-// perhaps, would fail with any peer: the next one waits up to 8 s, since a large one interrupts clients.
+// take a fifth. A peer that was busy is asked again after a second. A pull that failed here, perhaps because the disk
+// is full, would fail with any peer: the next one waits up to 8 s, since a large one interrupts clients.
 import type { PullReason } from '@syncline/mesh';
 
 export type PullTrigger = 'start' | 'connect' | 'read' | 'interval' | PullReason;

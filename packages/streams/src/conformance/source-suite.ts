@@ -36,7 +36,7 @@ const records = (count: number, first = 0): Json[] =>
 const cases: Cases = {
   'X50 reads all records in order, and the same ones again': readsAgain,
   'X50 reading from any position returns exactly what is after it': readsFromEveryPosition,
-  'X50 a bad record takes a place between its neighbours': keepsBadInPlace,
+  'X50 a bad record takes a place between its neighbors': keepsBadInPlace,
   'X51 T28 positions survive JSON and hold no number beyond 2^53': positionsAreJson,
   'every position that was returned passes the check': checksPass,
   'acknowledging, even repeatedly, loses nothing after the position': acknowledges,

@@ -1,7 +1,7 @@
 // Splits a file into batches of JSON lines.
 //
-// A line above the record limit is a bad record, however long it is: of its middle, nothing is kept in memory. Batches
-// are split only by the number and true size of their lines.
+// A line above the record limit is a bad record, however long it is; its middle is never held in memory. Batches are
+// split only by the number and true size of their lines.
 import { isUtf8 } from 'node:buffer';
 import { assert, SynclineError } from '@syncline/kernel';
 import { crc32 } from '@syncline/kernel/node';

@@ -1,4 +1,4 @@
-// How messages name partitions and records, in one form everywhere. Records are counted from 1 there, as people do.
+// How messages name partitions and records, in one form everywhere. Messages count records from 1, as people do.
 
 export function partitionName(source: string, partition: string): string {
   return `partition "${partition}" of source "${source}"`;

@@ -112,7 +112,7 @@ test.each<[string, (numbers: KeyedStream<number, number>) => unknown]>([
 
 test('a source whose records nothing takes is refused', () => {
   expect(define((p) => void p.source(input()))).toThrow(
-    'source "in" is read for nothing: no operator and no sink takes its records.',
+    'source "in" is never used: no operator or sink receives its records.',
   );
 });
 

@@ -146,7 +146,7 @@ export class GraphBuilder {
     if (onBad !== 'fail' || this.nodes.some(({ inputs }) => inputs.includes(node))) return;
     throw invalid(
       'source',
-      `source "${source.uid}" is read for nothing: no operator and no sink takes its records. ` +
+      `source "${source.uid}" is never used: no operator or sink receives its records. ` +
         'End its stream with .to(sink), or remove the source.',
     );
   }

@@ -96,7 +96,7 @@ export class ClusterNode {
     return await this.#started().kill(signal);
   }
 
-  /** SIGTERM. Throws when it takes longer than the grace time or exits with a code other than 0. */
+  /** SIGTERM. Throws when it takes longer than the grace period or exits with a code other than 0. */
   async stop(graceMs?: number): Promise<void> {
     this.#isEndExpected = true;
     const exit = await this.#started().stop(graceMs);

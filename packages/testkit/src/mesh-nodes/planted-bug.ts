@@ -103,7 +103,7 @@ const BUGS = {
   ),
   /** A known operation is delivered again. */
   'mesh-delivered-twice': bug(
-    /M23: \d+ is not next/,
+    /M23: got counter \d+/,
     edit('pending-operations', "if (operation.last <= counter) return 'duplicate';", ''),
     edit('pending-operations', "if (operation.base <= counter) return 'overlapping';", ''),
   ),

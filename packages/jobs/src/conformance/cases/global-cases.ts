@@ -1,6 +1,7 @@
-// Global writes through managers: only those of task 0 count.
+// Job-wide writes through managers: only those of task 0 are applied.
 //
-// J14  A global write of a task other than 0 returns `applied: false` and changes nothing, not even the revision.
+// J14  A job-wide write by a task other than 0 returns `applied: false` and changes nothing, not even the
+//      revision.
 import assert from 'node:assert/strict';
 import { createJobManager } from '../../manager/create-job-manager.js';
 import { currentRevision, isRevisionAfter, JOB_ID } from '../job-samples.js';

@@ -1,5 +1,5 @@
-// J6  Unique: no revision comes twice, even across a resume. A new replay may of course repeat what an earlier one
-//     has shown.
+// J6  Unique: no revision is delivered twice, even across a resume. A new replay may of course repeat what an
+//     earlier one has shown.
 import { deliveredRevision, type TraceChecker } from './job-trace.js';
 import { runsOf } from './runs.js';
 

@@ -1,6 +1,6 @@
-// The Storage port over a simulated disk, as one process sees it. It is the LevelDB storage with another disk: the
-// order of writes (WriteQueue) and the effect of a failed write (LevelReopener) are the same code, so that callers
-// encounter every state here that they encounter in production.
+// The Storage port over a simulated disk, as one process sees it. It is the LevelDB storage with another disk: it
+// shares the order of writes (WriteQueue) and the effect of a failed write (LevelReopener), so callers encounter
+// the same states here as in production.
 //
 // While the disk is full reads continue. The first write that finds space reopens the store: meanwhile `get` throws,
 // and afterwards older snapshots and ranges end with `unavailable`. A failed sync is final for the process: the

@@ -154,7 +154,7 @@ export const jobDocs = {
   },
   claim: {
     summary:
-      'Claims a task: raises its epoch, which fences the previous holder. `ttlMs` 0 never expires.',
+      'Claims a task: raises its epoch, which fences the previous holder. With `ttlMs` 0, the lease never expires.',
     body: claimBody,
     reply: leaseReply,
   },

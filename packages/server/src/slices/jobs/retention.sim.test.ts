@@ -147,7 +147,7 @@ test('an outage is logged once, and so is its end', () =>
     await sweeper.stop();
     expect(log.map(({ level, msg, fields }) => [`${level}: ${msg}`, fields?.['code']])).toEqual([
       ['error: 🔴 expired jobs cannot be deleted', 'unavailable'],
-      ['info: retention recovered', undefined],
+      ['info: expired jobs can be deleted again', undefined],
     ]);
   }));
 

@@ -63,7 +63,7 @@ export class RetentionSweeper {
         logger: { ...silentLogger, info: (message, fields) => logger.info(message, fields) },
       });
       if (deleted.length > 0) logger.info('expired jobs deleted', { jobs: deleted.length });
-      if (this.#isFailing) logger.info('retention recovered');
+      if (this.#isFailing) logger.info('expired jobs can be deleted again');
       this.#isFailing = false;
       for (const { jobId, error } of failed) {
         if (this.#logged.has(jobId)) continue; // one line per job, not one a minute

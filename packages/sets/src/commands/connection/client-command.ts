@@ -1,4 +1,4 @@
-// CLIENT: what the server knows of connections, their names, and closing them.
+// CLIENT: reports what the server knows about connections, names them and closes them.
 import { formatAddress } from '@syncline/kernel';
 import type { ByteList } from '../../byte-list.js';
 import { setsLimits } from '../../limits.js';

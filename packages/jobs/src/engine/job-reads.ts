@@ -180,6 +180,8 @@ export class JobReads implements StoreReads {
     const { jobs, commits, metrics } = this.#deps;
     for (;;) {
       this.#deps.begin(signal);
+      // A load that began before this read may lack what another process has committed in between.
+      if (this.#deps.adapter.shared) await jobs.loading.get(jobId)?.catch(() => {});
       const isLoaded = jobs.loaded.get(jobId) !== undefined;
       metrics.add(`syncline_jobs_cache_${isLoaded ? 'hits' : 'misses'}_total`);
       jobs.hold(jobId);

@@ -179,3 +179,43 @@ test('changes kept for slow readers give way to further followed jobs', async ()
   expect(store.status().cacheBytes).toBeLessThanOrEqual(200_000);
   stop.abort();
 });
+
+/** A pool whose queries pass `gate` first. */
+function gatedPool(gate: (text: string) => void | Promise<void>): pg.Pool {
+  const pool = new pg.Pool({ connectionString: server.connectionString(), max: 4 });
+  pool.on('connect', (client) => {
+    const query = client.query.bind(client) as (asked: { text: string }) => Promise<unknown>;
+    const gated = async (asked: { text: string }) => {
+      await gate(asked.text);
+      return query(asked);
+    };
+    Object.assign(client, { query: gated });
+  });
+  return pool;
+}
+
+test('a read sees what was committed before it, also if another read is loading the job', async () => {
+  let release = (): void => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  let loads = 0;
+  const pool = gatedPool((text) => {
+    if (!text.startsWith('SELECT task_id AS "taskId", epoch')) return undefined;
+    loads += 1;
+    return loads === 1 ? released : undefined; // its snapshot is taken already
+  });
+  const connectionString = server.connectionString();
+  await using writing = await createPostgresJobStore({ connectionString, schema: 'loading' });
+  const reading = await createPostgresJobStore({ pool, schema: 'loading' });
+  const writer = await TaskWriter.claim(writing, await createJob(writing));
+  const first = reading.getState(JOB_ID, 0, 'ingest');
+  await expect.poll(() => loads).toBe(1);
+  await writer.set('ingest', 7);
+  const second = reading.getState(JOB_ID, 0, 'ingest');
+  release();
+  await first;
+  expect(await second).toMatchObject({ status: 7 });
+  await reading.close();
+  await pool.end();
+});

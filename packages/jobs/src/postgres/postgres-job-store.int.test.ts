@@ -2,9 +2,10 @@
 import { once, setMaxListeners } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { createSecureContext, TLSSocket } from 'node:tls';
+import { silentLogger } from '@syncline/kernel';
 import { makeCertificates, type PostgresServer, startPostgres } from '@syncline/testkit';
 import pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createJob, JOB_ID, TaskWriter } from '../conformance/job-samples.js';
 import { createPostgresJobStore, type PostgresJobStoreOptions } from './postgres-adapter.js';
 
@@ -217,5 +218,30 @@ test('a read sees what was committed before it, also if another read is loading 
   await first;
   expect(await second).toMatchObject({ status: 7 });
   await reading.close();
+  await pool.end();
+});
+
+test('while polls fail, connecting again is tried less and less often, and logged once', async () => {
+  let isBroken = false;
+  const pool = gatedPool((text) => {
+    if (isBroken && text.includes('job_id = ANY($1)')) throw new Error('refused');
+  });
+  const logger = { ...silentLogger, warn: vi.fn(), info: vi.fn() };
+  const store = await createPostgresJobStore({ pool, schema: 'refused' }, { logger });
+  await createJob(store);
+  const attempts: number[] = [];
+  const stop = new AbortController();
+  const following = (async () => {
+    for await (const event of store.subscribe(JOB_ID, { scope: {}, signal: stop.signal })) {
+      if (event.kind === 'stale') attempts.push(event.attempt);
+      isBroken = attempts.length < 3;
+      if (event.kind === 'live' && !isBroken) stop.abort();
+    }
+  })();
+  await following;
+  expect(attempts).toEqual([1, 2, 3]);
+  await expect.poll(() => logger.info.mock.calls).toEqual([['PostgreSQL reachable again']]);
+  expect(logger.warn).toHaveBeenCalledTimes(1);
+  await store.close();
   await pool.end();
 });

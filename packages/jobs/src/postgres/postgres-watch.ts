@@ -82,15 +82,16 @@ export class PostgresWatch {
       try {
         this.#session ??= await this.#listen(host);
         if (attempt > 0) await host.markLive();
-        attempt = 0;
         await this.#poll(this.#session, host);
+        if (attempt > 0) logger.info('PostgreSQL reachable again');
+        attempt = 0;
         await clock.sleep(limitValues.postgresPollMs, signal).catch(() => {});
       } catch (thrown) {
         if (signal.aborted) break;
         if (attempt === 0) lostAtMs = clock.nowMs();
         attempt += 1;
         const { code } = SynclineError.from(thrown);
-        logger.warn('🟡 PostgreSQL unreachable', { attempt, error: code });
+        if (attempt === 1) logger.warn('🟡 PostgreSQL unreachable', { error: code });
         host.markStale({ sinceMs: lostAtMs, attempt });
         this.#end();
         await clock.sleep(backoffMs(attempt - 1, RECONNECT, random), signal).catch(() => {});

@@ -71,10 +71,7 @@ export const jobsLimits = defineLimits({
   frameStreamsMax: entries(16, 'Streams that send in one turn, so that replies can be sent too.'),
   sharedFramesBytesMax: bytes(MIB, 'Frames that streams of the same scope share.'),
   streamsPerChannelMax: entries(90, 'Subscriptions per connection; the next opens another.'),
-  responseBytesMax: bytes(
-    64 * MIB,
-    'A response that the remote store accepts. A page of 1,000 jobs with 256 tags each, or the progress of 256 tags with the largest payloads, has 36 MiB.',
-  ),
+  responseBytesMax: bytes(4 * MIB, 'Largest response that is accepted, as in other gRPC clients.'),
   remoteCallTimeoutMs: ms(10_000, 'Timeout of a remote call. A manager retries it.'),
   remoteConnectTimeoutMs: ms(5_000, 'A subscription attempt that takes longer has failed.'),
   remoteWindowBytes: bytes(

@@ -81,10 +81,7 @@ export const jobsLimits = defineLimits({
     90,
     'Subscriptions per connection. The next one opens another connection.',
   ),
-  responseBytesMax: bytes(
-    64 * MIB,
-    'A response that the remote store accepts. A page of 1,000 jobs with 256 tags each, or the progress of 256 tags with the largest payloads, has 36 MiB.',
-  ),
+  responseBytesMax: bytes(4 * MIB, 'Largest response that is accepted, as in other gRPC clients.'),
   remoteCallTimeoutMs: ms(10_000, 'Timeout of a remote call. A manager retries it.'),
   remoteConnectTimeoutMs: ms(5_000, 'Timeout for opening a subscription.'),
   remoteWindowBytes: bytes(

@@ -68,18 +68,31 @@ test('a restored connection counts as a keep-alive', () => {
   expect(watch.picture()).toMatchObject({ connection: { kind: 'live' }, ageMs: 0 });
 });
 
+const finished = 2_147_483_647;
+
+function changeOf(taskId: number, status: number, revision: number): JobEvent {
+  const key = { jobId: 'nightly', taskId, tag: 'ingest', message: '', eventId: 'e' };
+  const state = { ...key, status, statusClass: statusClass(status), schemaVersion: 1 };
+  return {
+    kind: 'change',
+    state: { ...state, timestampMs: 0, version: 1, revision },
+    cursor,
+  };
+}
+
+test('after an overflow gap a job has not ended because a mixture of old and new states has', () => {
+  const { watch } = startWatch();
+  const take = (...events: JobEvent[]) => watch.take({ kind: 'events', events });
+  expect(take(synced, changeOf(0, finished, 2), changeOf(1, 1, 3))).toBeUndefined();
+  const gap = { kind: 'gap', reason: 'overflow', fromRevision: 3, toRevision: 6 } as const;
+  // Task 0 runs again since revision 4; its latest state comes after that of task 1.
+  expect(take(gap, changeOf(1, finished, 5))).toBeUndefined();
+  expect(take(changeOf(0, 1, 6), { ...live, revision: 6 })).toBeUndefined();
+  expect(take(changeOf(0, finished, 7))).toBe('finished');
+});
+
 test('with history latest a job has not ended because a mixture of old and new states has', () => {
   const { watch } = startWatch();
-  const finished = 2_147_483_647;
-  const changeOf = (taskId: number, status: number, revision: number): JobEvent => {
-    const key = { jobId: 'nightly', taskId, tag: 'ingest', message: '', eventId: 'e' };
-    const state = { ...key, status, statusClass: statusClass(status), schemaVersion: 1 };
-    return {
-      kind: 'change',
-      state: { ...state, timestampMs: 0, version: 1, revision },
-      cursor,
-    };
-  };
   const take = (...events: JobEvent[]) => watch.take({ kind: 'events', events });
   expect(take({ ...synced, history: 'latest' })).toBeUndefined();
   expect(take(changeOf(0, finished, 2), changeOf(1, 1, 3))).toBeUndefined();

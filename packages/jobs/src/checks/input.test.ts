@@ -112,7 +112,7 @@ describe('whole requests', () => {
       ['jobId', ['a'], ['', '-', undefined]],
       ['numTasks', [1, 2, tasksMax - 1, tasksMax], [0, -1, tasksMax + 1, undefined, ...notWhole]],
       ['expectedTags', [undefined, [], ['a']], [[''], 'a', [1], null]],
-      ['labels', [undefined, {}, { a: '' }], [null, [], 'a', { a: 1 }, { '': 'a' }]],
+      ['labels', [undefined, {}, { a: '' }], [null, [], 'a', { a: 1 }, { '': 'a' }, { a: '\0' }]],
     ];
     tryFields(rows, (changed) => checkJobSpec({ jobId: 'a', numTasks: 1, ...changed }));
   });

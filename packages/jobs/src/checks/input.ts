@@ -97,8 +97,9 @@ export function checkLabels(value: unknown): Labels {
   return Object.fromEntries(labels) as Labels;
 }
 
-/** Replaces lone surrogates with U+FFFD, as encoding for the wire would. */
+/** Replaces lone surrogates with U+FFFD, as encoding for the wire would. PostgreSQL cannot store NUL characters. */
 function withinBytes(text: string, what: string, limit: JobsLimitName): string {
+  check.refuseUnless(!text.includes('\0'), 'labels', { value: text, wanted: 'text without NUL' });
   const bytes = Buffer.from(text);
   values.checkBytes(limit, bytes.length, what);
   return bytes.toString();

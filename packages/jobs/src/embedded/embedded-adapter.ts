@@ -19,9 +19,6 @@ import * as rows from './rows.js';
 type Handle = load.EmbeddedHandle;
 type Job = port.MirroredJob<Handle>;
 
-/** A prefix with any other character matches no job id. */
-const JOB_ID_PART = /^[\x21-\x7e]*$/;
-
 export class EmbeddedAdapter implements port.StoreAdapter<Handle> {
   readonly capabilities: StoreCapabilities;
   readonly #deps: EmbeddedJobStoreDeps;
@@ -113,7 +110,6 @@ export class EmbeddedAdapter implements port.StoreAdapter<Handle> {
   }
 
   async *listJobs({ prefix, after }: port.JobRange): AsyncGenerator<readonly port.ListedJob[]> {
-    if (!JOB_ID_PART.test(prefix)) return;
     for await (const page of load.readBatches(this.#deps.storage, rows.jobsRange(prefix, after)))
       yield page.flatMap((listed) => this.#listed(listed));
   }

@@ -124,7 +124,7 @@ export class Commits {
   /** Accepts no more calls, and resolves when nothing is waiting or in flight. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    await this.#deps.jobs.whenLoaded();
+    await Promise.allSettled(this.#deps.jobs.loading.values());
     await Promise.all(Array.from(this.#lanes.values(), (lane) => lane.idle()));
   }
 

@@ -32,6 +32,7 @@ export class JobCache {
   readonly feeds = new Map<string, FollowedJob>();
   /** Loads that concurrent calls share. One whose job is created meanwhile is removed: its rows may be inconsistent. */
   readonly #loading = new Map<string, Promise<void>>();
+  readonly loading: ReadonlyMap<string, Promise<void>> = this.#loading;
   readonly #holders = new Map<string, number>();
   bytes = 0;
 
@@ -75,11 +76,6 @@ export class JobCache {
     if (job) return job;
     await (this.#loading.get(jobId) ?? this.#load(jobId));
     return this.touch(jobId);
-  }
-
-  /** Resolves when no job is being loaded. */
-  async whenLoaded(): Promise<void> {
-    await Promise.allSettled(this.#loading.values());
   }
 
   create(rows: JobRows): JobMirror {

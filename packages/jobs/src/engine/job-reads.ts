@@ -28,6 +28,8 @@ export interface JobReadsDeps extends EngineParts {
   begin(signal: Signal): void;
 }
 
+/** A prefix with any other character matches no job id, and not every database can compare it. */
+const JOB_ID_PART = /^[\x21-\x7e]*$/;
 /** How often a read is retried because other processes replaced the states in the meantime. */
 const CATCH_UP_ATTEMPTS = 20;
 /** How long a subscriber waits before it retries a store that was unreachable. */
@@ -86,6 +88,7 @@ export class JobReads implements StoreReads {
   async listJobs(query: CheckedJobQuery): Promise<JobList> {
     const { adapter, jobs } = this.#deps;
     const { prefix = '', afterJobId: after = '' } = query;
+    if (!JOB_ID_PART.test(prefix)) return { jobs: [] };
     async function* pages() {
       for await (const page of adapter.listJobs({ prefix, after }))
         yield page.map((listed): ListedSummary => {
@@ -177,6 +180,8 @@ export class JobReads implements StoreReads {
     const { jobs, commits, metrics } = this.#deps;
     for (;;) {
       this.#deps.begin(signal);
+      // A load that began before this read may lack what another process has committed in between.
+      if (this.#deps.adapter.shared) await jobs.loading.get(jobId)?.catch(() => {});
       const isLoaded = jobs.loaded.get(jobId) !== undefined;
       metrics.add(`syncline_jobs_cache_${isLoaded ? 'hits' : 'misses'}_total`);
       jobs.hold(jobId);

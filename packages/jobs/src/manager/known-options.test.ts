@@ -60,6 +60,10 @@ test.each<[string, (job: JobManager) => Promise<unknown>, string]>([
   ['a scope', (job) => job.getProgress({ task: 3 } as never), 'task'],
   ['waitFor', (job) => job.waitFor({ tags: 'a' } as never, () => true), 'tags'],
   ['updateJob', (job) => job.updateJob({ label: {} } as never), 'label'],
+  ['a call', (job) => job.setStarted({ tag: 'a' }, { timeoutMs: 5 } as never), 'timeoutMs'],
+  ['a read', (job) => job.getState({}, { timeoutMs: 5 } as never), 'timeoutMs'],
+  ['a job-wide write', (job) => job.updateJob({ labels: {} }, { sginal: 1 } as never), 'sginal'],
+  ['a heartbeat', (job) => job.heartbeat({ ttlMs: 9 } as never), 'ttlMs'],
 ])('%s with an unknown option is refused, and changes nothing', async (_, call, field) => {
   const store = stores.create();
   await using job = await createJobManager({ store, ...names });

@@ -99,7 +99,7 @@ export class OpenManager extends OpenReader {
   }
 
   async heartbeat(call: CallOptions = {}): Promise<TaskLease> {
-    this.check();
+    this.check(call);
     return this.#renew({ signal: call.signal });
   }
 
@@ -164,11 +164,12 @@ export class OpenManager extends OpenReader {
    */
   async #writeGlobally(
     name: string,
-    { signal }: CallOptions,
+    call: CallOptions,
     send: (jobId: string, options: JobCallOptions) => Promise<number>,
   ): Promise<GlobalWrite> {
-    this.check();
+    this.check(call);
     if (this.taskId !== 0) return { applied: false, reason: 'not-task-0' };
+    const { signal } = call;
     await this.#renew({ signal });
     const { jobId, incarnation } = this.info;
     const revision = await this.call(name, { isWrite: true, signal }, (options) =>
@@ -178,8 +179,8 @@ export class OpenManager extends OpenReader {
   }
 
   /** Throws `closed` or `fenced`. */
-  protected override check(): void {
-    super.check();
+  protected override check(call?: CallOptions): void {
+    super.check(call);
     this.#checkFence();
   }
 
@@ -270,13 +271,13 @@ export class OpenManager extends OpenReader {
     throw invalidArgument('tag', tag, `one of the declared tags: ${[...tags.keys()].join(', ')}`);
   }
 
-  async #checkAndSend(input: WriteInput, { signal }: CallOptions): Promise<SetStateResult> {
-    this.check();
+  async #checkAndSend(input: WriteInput, given: CallOptions): Promise<SetStateResult> {
+    this.check(given);
     const write = this.#checked(input);
     const { jobId, tag, eventId, bytes } = write;
     this.#quota.check(bytes);
     const what = `setState of tag ${JSON.stringify(tag)} in job "${jobId}"`;
-    const options = { what, isWrite: true, signal, details: { eventId } };
+    const options = { what, isWrite: true, signal: given.signal, details: { eventId } };
     using call = new OpenCall(this.deps, options);
     const earlier = this.#tails.get(tag) ?? Promise.resolve();
     this.#quota.add(1, bytes);

@@ -4,6 +4,7 @@
 // J21  After `close()` no call and no subscription is left.
 import { setMaxListeners } from 'node:events';
 import { abortedError, type Logger, SynclineError } from '@syncline/kernel';
+import { checkKnownKeys } from '@syncline/kernel/checks';
 import { checkScope } from '../checks/input.js';
 import { hasCode } from '../core/refusals.js';
 import { defaultState, type JobInfo, type Progress, type Scope, type State } from '../job.js';
@@ -26,6 +27,8 @@ export interface ReaderDeps extends CallDeps {
   readonly logger: Logger;
 }
 
+const CALL_OPTIONS: Record<keyof CallOptions, true> = { signal: true, observer: true };
+
 export class OpenReader implements AsyncDisposable {
   protected readonly deps: ReaderDeps;
   /** As of opening, or of the last change made through this object. */
@@ -45,7 +48,7 @@ export class OpenReader implements AsyncDisposable {
   async getState(scope: Scope = {}, call: CallOptions = {}): Promise<State> {
     const { store, states } = this.deps;
     const { jobId } = this.info;
-    const { taskId, tag } = this.#checkScope(scope);
+    const { taskId, tag } = this.#checkScope(scope, call);
     if (taskId === undefined || tag === undefined) {
       return states.read((await this.#aggregate('getState', scope, call)).lowest);
     }
@@ -57,7 +60,7 @@ export class OpenReader implements AsyncDisposable {
 
   async getProgress(scope: Scope = {}, call: CallOptions = {}): Promise<Progress> {
     const { states } = this.deps;
-    const progress = await this.#aggregate('getProgress', this.#checkScope(scope), call);
+    const progress = await this.#aggregate('getProgress', this.#checkScope(scope, call), call);
     const read = async <Row extends Pick<Progress, 'lowest' | 'worst'>>(row: Row) => {
       const [lowest, worst] = [await states.read(row.lowest), await states.read(row.worst)];
       return { ...row, lowest, worst };
@@ -68,7 +71,7 @@ export class OpenReader implements AsyncDisposable {
   async *listStates(scope: Scope = {}, call: CallOptions = {}): AsyncGenerator<State> {
     const { store, states } = this.deps;
     const { jobId } = this.info;
-    const checked = this.#checkScope(scope);
+    const checked = this.#checkScope(scope, call);
     const limit = limitValues.listStatesMax;
     let incarnation: string | undefined;
     for (let afterRevision = 0; ; ) {
@@ -95,8 +98,8 @@ export class OpenReader implements AsyncDisposable {
   ): Promise<Progress> {
     const { signal } = call;
     const { jobId } = this.info;
-    const fold = new JobFold(this.info, this.#checkScope(scope));
-    await using events = this.subscribe({ ...scope, ...call, include: ['lease', 'job'] });
+    const fold = new JobFold(this.info, this.#checkScope(scope, call));
+    await using events = this.subscribe({ ...scope, signal, include: ['lease', 'job'] });
     for await (const event of waitedEvents(events, jobId)) {
       if (event.kind === 'gap' && event.reason === 'deleted') {
         const message = `job "${jobId}" was deleted while waiting for it`;
@@ -188,10 +191,11 @@ export class OpenReader implements AsyncDisposable {
     return this.close();
   }
 
-  /** Throws if this object accepts no more calls. */
-  protected check(): void {
+  /** Throws if this object accepts no more calls. An option that a call does not have would have no effect. */
+  protected check(call: CallOptions = {}): void {
     const { signal } = this.#closing;
     if (signal.aborted) throw signal.reason;
+    checkKnownKeys(call, 'the options', CALL_OPTIONS);
   }
 
   /** Unless `closing` is given, the call ends when closing begins. */
@@ -207,8 +211,8 @@ export class OpenReader implements AsyncDisposable {
   }
 
   /** Checks only the types: the store checks whether the task exists, since a job may be recreated. */
-  #checkScope(scope: Scope): Scope {
-    this.check();
+  #checkScope(scope: Scope, call: CallOptions): Scope {
+    this.check(call);
     return checkScope(scope);
   }
 

@@ -2,10 +2,10 @@
 import { once, setMaxListeners } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { createSecureContext, TLSSocket } from 'node:tls';
-import { createSystemClock } from '@syncline/kernel';
+import { createSystemClock, silentLogger } from '@syncline/kernel';
 import { makeCertificates, type PostgresServer, startPostgres } from '@syncline/testkit';
 import pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createJob, JOB_ID, TaskWriter } from '../conformance/job-samples.js';
 import { jobsLimits } from '../limits.js';
 import { createPostgresJobStore, type PostgresJobStoreOptions } from './postgres-adapter.js';
@@ -202,4 +202,69 @@ test('changes kept for slow readers give way to further followed jobs', async ()
   expect(store.status().subscribers).toBe(20);
   expect(store.status().cacheBytes).toBeLessThanOrEqual(200_000);
   stop.abort();
+});
+
+/** A pool whose queries pass `gate` first. */
+function gatedPool(gate: (text: string) => void | Promise<void>): pg.Pool {
+  const pool = new pg.Pool({ connectionString: server.connectionString(), max: 4 });
+  pool.on('connect', (client) => {
+    const query = client.query.bind(client) as (asked: { text: string }) => Promise<unknown>;
+    const gated = async (asked: { text: string }) => {
+      await gate(asked.text);
+      return query(asked);
+    };
+    Object.assign(client, { query: gated });
+  });
+  return pool;
+}
+
+test('a read sees what was committed before it, also if another read is loading the job', async () => {
+  let release = (): void => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  let loads = 0;
+  const pool = gatedPool((text) => {
+    if (!text.startsWith('SELECT task_id AS "taskId", epoch')) return undefined;
+    loads += 1;
+    return loads === 1 ? released : undefined; // its snapshot is taken already
+  });
+  const connectionString = server.connectionString();
+  await using writing = await createPostgresJobStore({ connectionString, schema: 'loading' });
+  const reading = await createPostgresJobStore({ pool, schema: 'loading' });
+  const writer = await TaskWriter.claim(writing, await createJob(writing));
+  const first = reading.getState(JOB_ID, 0, 'ingest');
+  await expect.poll(() => loads).toBe(1);
+  await writer.set('ingest', 7);
+  const second = reading.getState(JOB_ID, 0, 'ingest');
+  release();
+  await first;
+  expect(await second).toMatchObject({ status: 7 });
+  await reading.close();
+  await pool.end();
+});
+
+test('while polls fail, connecting again is tried less and less often, and logged once', async () => {
+  let isBroken = false;
+  const pool = gatedPool((text) => {
+    if (isBroken && text.includes('job_id = ANY($1)')) throw new Error('refused');
+  });
+  const logger = { ...silentLogger, warn: vi.fn(), info: vi.fn() };
+  const store = await createPostgresJobStore({ pool, schema: 'refused' }, { logger });
+  await createJob(store);
+  const attempts: number[] = [];
+  const stop = new AbortController();
+  const following = (async () => {
+    for await (const event of store.subscribe(JOB_ID, { scope: {}, signal: stop.signal })) {
+      if (event.kind === 'stale') attempts.push(event.attempt);
+      isBroken = attempts.length < 3;
+      if (event.kind === 'live' && !isBroken) stop.abort();
+    }
+  })();
+  await following;
+  expect(attempts).toEqual([1, 2, 3]);
+  await expect.poll(() => logger.info.mock.calls).toEqual([['PostgreSQL reachable again']]);
+  expect(logger.warn).toHaveBeenCalledTimes(1);
+  await store.close();
+  await pool.end();
 });

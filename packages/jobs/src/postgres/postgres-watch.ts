@@ -23,6 +23,8 @@ export class PostgresWatch {
   readonly #deps: PostgresDeps;
   readonly #stop = new AbortController();
   #session: PostgresSession | undefined;
+  /** Fires when the session has ended: subscribers are notified at once, not after the next poll. */
+  #lost = this.#stop.signal;
   #isWatching = false;
   #running: Promise<void> | undefined;
   /** No lease counts as renewed before this time, by the database's clock. Undefined if nothing is watched. */
@@ -82,15 +84,16 @@ export class PostgresWatch {
       try {
         this.#session ??= await this.#listen(host);
         if (attempt > 0) await host.markLive();
-        attempt = 0;
         await this.#poll(this.#session, host);
-        await this.#untilNextPoll(this.#session);
+        if (attempt > 0) logger.info('PostgreSQL reachable again');
+        attempt = 0;
+        await clock.sleep(limitValues.postgresPollMs, this.#lost).catch(() => {});
       } catch (thrown) {
         if (signal.aborted) break;
         if (attempt === 0) lostAtMs = clock.nowMs();
         attempt += 1;
         const { code } = SynclineError.from(thrown);
-        logger.warn('🟡 PostgreSQL unreachable', { attempt, error: code });
+        if (attempt === 1) logger.warn('🟡 PostgreSQL unreachable', { error: code });
         host.markStale({ sinceMs: lostAtMs, attempt });
         this.#end();
         await clock.sleep(backoffMs(attempt - 1, RECONNECT, random), signal).catch(() => {});
@@ -99,25 +102,15 @@ export class PostgresWatch {
     this.#end();
   }
 
-  /** Ends early if the connection is lost: subscribers must be notified, and get no notifications until then. */
-  async #untilNextPoll({ client }: PostgresSession): Promise<void> {
-    const { signal } = this.#stop;
-    if (signal.aborted) return;
-    const over = new AbortController();
-    const end = () => over.abort();
-    client.once('end', end);
-    signal.addEventListener('abort', end);
-    await this.#deps.clock.sleep(limitValues.postgresPollMs, over.signal).catch(() => {});
-    client.off('end', end);
-    signal.removeEventListener('abort', end);
-  }
-
   async #listen(host: AdapterHost): Promise<PostgresSession> {
     const session = await this.#deps.pool.connect();
     session.client.on('notification', ({ payload = '' }) => {
       const [jobId = '', revision] = payload.split(' ');
       host.wake(jobId, revision === undefined ? undefined : Number(revision));
     });
+    const lost = new AbortController();
+    session.client.once('end', () => lost.abort());
+    this.#lost = AbortSignal.any([this.#stop.signal, lost.signal]);
     const { schema } = session;
     try {
       await session.query(`LISTEN "${schema}"; SET search_path TO "${schema}"`);

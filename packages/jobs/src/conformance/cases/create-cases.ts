@@ -77,7 +77,8 @@ async function listJobs({ subject: { store } }: CaseContext): Promise<void> {
   const all = ['B9', 'a1', 'b1', 'b2', 'b3'];
   assert.deepEqual(await idsOf({}), { ids: all, next: undefined });
   assert.deepEqual(await idsOf({ prefix: 'b' }), { ids: ['b1', 'b2', 'b3'], next: undefined });
-  assert.deepEqual(await idsOf({ prefix: 'x' }), { ids: [], next: undefined });
+  for (const prefix of ['x', 'b\0', 'é'])
+    assert.deepEqual(await idsOf({ prefix }), { ids: [], next: undefined });
   const paged: string[] = [];
   for (let after: string | undefined = 'B9'; after !== undefined; ) {
     const { ids, next } = await idsOf({ afterJobId: after, limit: 2 });

@@ -181,6 +181,10 @@ async function labelLimits({ subject: { store }, capabilities }: CaseContext): P
     await isRefused(() => store.updateJob(JOB_ID, { labels }), 'limit-exceeded', { limit });
     await isRefused(() => createJob(store, { jobId: 'new', labels }), 'limit-exceeded', { limit });
   }
+  const labels = { note: 'a\0b' };
+  await isRefused(() => store.updateJob(JOB_ID, { labels }), 'invalid-argument', {
+    field: 'labels',
+  });
   const after = { before: job.revision, changes: 6 };
   isRevisionAfter(capabilities, await currentRevision(store), after);
 }

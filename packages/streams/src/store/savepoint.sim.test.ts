@@ -4,6 +4,7 @@ import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
 import { callbackSink } from '../ends/callback-sink.js';
 import { memorySource } from '../ends/memory-source.js';
+import { memoryTarget, transactionSink } from '../ends/transaction-sink.js';
 import { streamsLimits } from '../limits.js';
 import { definePipeline } from '../pipeline/define.js';
 import { type StartOptions, start } from '../run/start.js';
@@ -85,3 +86,51 @@ sim('a savepoint is written in slices, so that the run continues', async (world)
   expect(turns).toBeGreaterThanOrEqual(slices);
   await run.stop();
 });
+
+sim(
+  'X41 a savepoint is restored onto a target that was left in the middle of an epoch',
+  async (world) => {
+    const table = memoryTarget();
+    let partsLeft = Number.POSITIVE_INFINITY;
+    const target: typeof table = {
+      ...table,
+      async apply(tx, rows) {
+        partsLeft -= 1;
+        if (partsLeft < 0) throw new Error('the connection broke');
+        await table.apply(tx, rows);
+      },
+    };
+    let recordsLeft = 1;
+    const begin = (options: StartOptions) => {
+      const pipeline = definePipeline('copy', (p) => {
+        const beforeBatch = async (_: string, index: number) => {
+          while (index >= recordsLeft) await world.clock.sleep(5);
+        };
+        p.source(
+          memorySource({ uid: 'in', partitions: { a: [0, 1, 2] }, batchItems: 1, beforeBatch }),
+        )
+          .map((n) => ({ n, filler: 'x'.repeat(streamsLimits.outboxPartBytesMax.value - 100) }))
+          .to(transactionSink({ uid: 'out', target }));
+      });
+      const openStorage = (at: string) => world.openStorage(at);
+      const ports = { ...world, openStorage, path: (given: string) => given };
+      return start(pipeline, { checkpoint: { everyMs: 60_000 }, ...options }, ports);
+    };
+    const stop = new AbortController();
+    const first = await begin({ dir: 'first', signal: stop.signal });
+    while (first.progress().recordsIn < 1) await world.clock.sleep(1);
+    await first.checkpoint();
+    await first.savepoint('good');
+    recordsLeft = 3;
+    partsLeft = 1;
+    while (first.state !== 'stalled') await world.clock.sleep(1);
+    stop.abort();
+    await first.finished;
+    partsLeft = Number.POSITIVE_INFINITY;
+    const restoreFrom = 'first/savepoints/good.snap';
+    const second = await begin({ dir: 'second', restoreFrom, repeats: 'accept' });
+    await second.finished;
+    const written = table.rows.map(({ value }) => (value as { readonly n: number }).n);
+    expect(written).toEqual([0, 1, 1, 2]);
+  },
+);

@@ -5,6 +5,7 @@ import { createSystemClock, StorageBatch, silentLogger } from '@syncline/kernel'
 import { openLevelStorage } from '@syncline/kernel/level';
 import {
   aggregate,
+  callbackSink,
   definePipeline,
   fileSink,
   memorySource,
@@ -180,6 +181,43 @@ test('a missing pipeline and a damaged one are reported with their exit codes', 
   expect(list.stdout).toMatch(/ too-new .*\/newer\n/);
   expect(list.stdout).toMatch(/ finished .*\/sound\n/);
   expect(list.stderr).toContain('2 of 3 checkpoint directories cannot be used');
+});
+
+test('damaged rows of an outbox, and a damaged value, are never shown as sound', async () => {
+  await using directory = await makeTempDirectory('streams-cli');
+  const dir = join(directory.path, 'clicks');
+  const pipeline = definePipeline('clicks', (p) => {
+    p.source(memorySource({ uid: 'in', partitions: { a: ['ada', 'bob', 'ada'] } }))
+      .keyBy((user) => user)
+      .reduce({ uid: 'totals', initial: () => 0, add: (count: number) => count + 1 })
+      .to(callbackSink({ uid: 'out', call: async () => {} }));
+  });
+  const running = await start(pipeline, { dir, state: 'embedded' });
+  await running.finished;
+  const damage = async (prefix: string) => {
+    const deps = { clock: createSystemClock(), logger: silentLogger };
+    await using storage = await openLevelStorage(deps, { directory: join(dir, 'db') });
+    const batch = new StorageBatch();
+    const range = { from: Buffer.from(`${prefix}/`), to: Buffer.from(`${prefix}0`) };
+    for await (const { key, value } of storage.range(range)) {
+      batch.put(
+        key,
+        value.map((byte, at) => (at === value.length - 6 ? byte ^ 1 : byte)),
+      );
+    }
+    expect(batch.length).toBeGreaterThan(0);
+    await storage.write(batch, { durability: 'synced' });
+  };
+  expect((await run('inspect', dir, '--verify')).exit).toBe(0);
+  await damage('box');
+  const verified = await run('inspect', dir, '--verify');
+  expect(verified.exit).toBe(1);
+  expect(verified.stderr).toMatch(/Damaged: box\/out\/0000000001\/000000 of the checkpoint store/);
+  expect((await run('inspect', dir, '--key', 'ada')).exit).toBe(0);
+  await damage('kv/totals/value');
+  const shown = await run('inspect', dir, '--key', 'ada');
+  expect(shown.exit).toBe(1);
+  expect(shown.stderr).toMatch(/Damaged: an entry of state "totals\/value"/);
 });
 
 test('a damaged log of the store is reported, although the rest is intact', async () => {

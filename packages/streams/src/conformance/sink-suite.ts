@@ -32,6 +32,8 @@ const everySink: Cases = {
 const rememberingSinks: Cases = {
   'X52 T2 a repeated commit, even by another process, returns already': repeated,
   'X52 T1 an epoch cut short is completed by the next process': cutShort,
+  'X41 an epoch cut short that a restored savepoint does not owe blocks no later one':
+    cutShortForGood,
   'X52 mark reports the pipeline, the generation and the last epoch': marks,
   'X53 T16 an older generation is fenced and adds nothing': olderGeneration,
   'X53 T16 a copy of the directory, with another token, is fenced': copiedDirectory,
@@ -102,6 +104,17 @@ async function cutShort(subject: SinkSubject): Promise<void> {
   await next.again(owed);
   await next.write(2, [6]);
   assert.deepEqual(await subject.visible(), [...values, 6]);
+}
+
+async function cutShortForGood(subject: SinkSubject): Promise<void> {
+  {
+    await using writer = await Writer.start(subject, first);
+    const owed = await writer.prepare(1, [1, 2, 3, 4, 5], 2);
+    await owed.commitSome();
+  }
+  await using next = await Writer.start(subject, second);
+  await next.write(2, [6]);
+  assert.equal((await subject.visible()).at(-1), 6);
 }
 
 async function marks(subject: SinkSubject): Promise<void> {

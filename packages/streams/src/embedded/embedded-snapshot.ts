@@ -68,7 +68,7 @@ export async function snapshotAll<V, Ver>(
     }
   }
   for (const { group, bytes } of pending.slice(next)) addEntry(writer, group, bytes);
-  checkTable(schema, storedTable(source, view), seen);
+  checkTable(source, view, seen);
   return writer.finish();
 }
 
@@ -150,14 +150,6 @@ function currentBytes<V, Ver>(
   return writer.view();
 }
 
-function storedTable<V, Ver>(
-  { schema, keys }: SnapshotSource<V, Ver>,
-  view: StorageReads,
-): StoredTable {
-  const sealed = view.get(keys.table);
-  return sealed === undefined ? StoredTable.empty(schema.keyGroups) : decodeTable(schema, sealed);
-}
-
 /** Checks one stored group against the table. Throws `corrupt`. */
 export async function checkGroup<V, Ver>(
   schema: StateSchema<V, Ver>,
@@ -176,11 +168,15 @@ export async function checkGroup<V, Ver>(
   compareGroup(schema, decodeTable(schema, sealed), seen, group);
 }
 
-function checkTable<V, Ver>(
-  schema: StateSchema<V, Ver>,
-  table: StoredTable,
+/** Checks all stored entries, as counted in `seen`, against the table. Throws `corrupt`. */
+export function checkTable<V, Ver>(
+  { schema, keys }: Pick<SnapshotSource<V, Ver>, 'schema' | 'keys'>,
+  view: StorageReads,
   seen: StoredTable,
 ): void {
+  const sealed = view.get(keys.table);
+  const table =
+    sealed === undefined ? StoredTable.empty(schema.keyGroups) : decodeTable(schema, sealed);
   for (let group = 0; group < schema.keyGroups; group += 1)
     compareGroup(schema, table, seen, group);
 }

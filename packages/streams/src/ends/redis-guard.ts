@@ -67,10 +67,7 @@ if not held[1] or heldEpoch < leastEpoch or (heldEpoch == leastEpoch and n < lea
   return answer('lost')
 end
 if epoch <= done or epoch < heldEpoch then return answer('already') end
-if epoch > heldEpoch then
-  if heldEpoch > done then return answer('lost') end
-  n, c = 0, 0
-end
+if epoch > heldEpoch then n, c = 0, 0 end
 if n < first then return answer('lost') end
 local place, problem = 10, nil
 local row, isNew = first, false

@@ -94,8 +94,7 @@ class TransactionSink<Tx> implements OutboxSink {
       throw lostOutput(this.uid, sinkMarkOf(held), part.epoch);
     checkFence(this.uid, held, fence);
     if (!isBefore(held, part)) return 'already';
-    const isNext =
-      part.epoch === held.epoch ? part.part === held.part + 1 : part.part === 0 && held.isWhole;
+    const isNext = part.epoch === held.epoch ? part.part === held.part + 1 : part.part === 0;
     if (!isNext) throw lostOutput(this.uid, sinkMarkOf(held), part.epoch);
     await this.#target.apply(tx, part.rows);
     await this.#target.writeMark(tx, this.uid, {

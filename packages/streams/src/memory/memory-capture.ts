@@ -20,7 +20,7 @@ import { CHANGED_SLOTS, GONE, NOT_KEPT, type SlotTable } from './slot-table.js';
 const SORT_COST = 1 / 4;
 
 /** An entry is kept in the last buffer if that is shorter, otherwise in the next one. */
-const KEPT_BYTES = 64 * 1024;
+export const KEPT_BYTES = 64 * 1024;
 /** For the last entry of a buffer, so that buffers need not grow. */
 const KEPT_EXTRA_BYTES = 1_024;
 const KEPT_LENGTH_BYTES = 4;

@@ -13,6 +13,8 @@ import { type DeadLetters, Operator } from '../pipeline/operator.js';
 
 /** Approximate number of outputs per write to a sink. */
 const WRITE_ITEMS = 2_048;
+/** Also written after this many batches: sources split them at 1 MiB, so large outputs do not fill the memory. */
+const WRITE_BATCHES = 64;
 
 export class SinkWriter extends Operator implements DeadLetters {
   readonly sink: Sink<unknown>;
@@ -59,7 +61,7 @@ export class SinkWriter extends Operator implements DeadLetters {
 
   /** Whether `write` should be called before more is processed. */
   get isFull(): boolean {
-    return this.#pendingItems >= WRITE_ITEMS;
+    return this.#pendingItems >= WRITE_ITEMS || this.#pending.length >= WRITE_BATCHES;
   }
 
   async begin(epoch: number): Promise<void> {

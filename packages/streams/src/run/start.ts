@@ -152,10 +152,10 @@ export async function start(
     if (directory === undefined) throw invalid('dir', 'a savepoint needs a checkpoint directory');
     using view = storage.snapshot();
     if (name !== undefined) {
-      await writeSavepoint(files, directory.path, name, view);
+      await writeSavepoint(files, directory.path, name, view, clock);
       return `${dir}/savepoints/${name}.snap`;
     }
-    await writeAutomaticSavepoint(files, directory.path, epoch, view);
+    await writeAutomaticSavepoint(files, directory.path, epoch, view, clock);
     return '';
   };
   const close = async () => {

@@ -11,13 +11,10 @@ import {
   SynclineError,
 } from '@syncline/kernel';
 import { type DamagedLog, findDamagedLogs, openLevelStorage } from '@syncline/kernel/level';
-import { crc32 } from '@syncline/kernel/node';
 import { checkGroup } from '../embedded/embedded-snapshot.js';
-import { StoredKeys } from '../embedded/stored-layout.js';
+import { openEntry, StoredKeys } from '../embedded/stored-layout.js';
 import type { Json } from '../ends/source.js';
 import type { PipelineProgress } from '../run/progress.js';
-import { ByteReader } from '../snapshot/byte-reader.js';
-import { readEntry } from '../snapshot/entry.js';
 import { mergeSegments, readSegment } from '../snapshot/segment.js';
 import { bigintCodec, numberCodec } from '../state/codec.js';
 import { groupOf, type Key } from '../state/key.js';
@@ -32,7 +29,7 @@ import {
   storeKeys,
   unseal,
 } from './layout.js';
-import type { StoredGroups } from './memory-states.js';
+import { readStored, type StoredGroups } from './memory-states.js';
 import { readTable } from './pipeline-states.js';
 import { listSavepoints, rawSchema } from './savepoint.js';
 
@@ -228,6 +225,7 @@ async function look(
     }
   }
   const history = await readHistory(view, problems);
+  if (verify) await checkOutboxes(view, problems);
   const sound = head === undefined ? 'new' : head.isFinished ? 'finished' : 'stopped';
   return {
     state: problems.length > 0 ? 'damaged' : sound,
@@ -271,6 +269,17 @@ async function readHistory(
   return history;
 }
 
+/** Checks the rows that wait in the store or are retained. Damage is added to `problems`. */
+async function checkOutboxes(view: StorageReads, problems: string[]): Promise<void> {
+  for await (const { key, value } of view.range(storeKeys.under('box'))) {
+    try {
+      unseal(`${keyText(key)} of the checkpoint store`, value);
+    } catch (thrown) {
+      problems.push(messageOf(thrown));
+    }
+  }
+}
+
 async function inspectState(
   view: StorageReads,
   uid: string,
@@ -294,24 +303,16 @@ async function inspectState(
         await checkGroup(schema, stored, view, group);
     }
     if (key !== undefined) {
-      const sealed = view.get(stored.entry(key).storageKey);
-      if (sealed !== undefined) value = readEntry(new ByteReader(uid, sealed), schema).value;
+      const { storageKey } = stored.entry(key);
+      const sealed = view.get(storageKey);
+      if (sealed !== undefined) value = openEntry(schema, stored, storageKey, sealed).entry.value;
     }
   } else {
     if (verify) await checkSegments(view, uid, groups);
     for (const [group, segments] of Object.entries(groups)) {
       const name = `key group ${group} of state "${uid}"`;
-      const found = segments.map(([epoch, size, , crc]) => {
-        const segment = view.get(storeKeys.segment(uid, Number(group), epoch));
-        if (segment?.length !== size || crc32(segment) !== crc) {
-          throw new SynclineError(
-            'corrupt',
-            `${name}: segment of epoch ${epoch} is missing or damaged`,
-          );
-        }
-        bytes += size;
-        return segment;
-      });
+      const found = segments.map((each) => readStored(view, uid, Number(group), each));
+      for (const segment of found) bytes += segment.length;
       for (const _ of mergeSegments(name, found, schema.versions)) keys += 1;
       if (key === undefined || groupOf(key, keyGroups) !== Number(group)) continue;
       for (const segment of found) {

@@ -5,6 +5,7 @@ import { jsonCodec } from '../state/json-codec.js';
 import { groupOf } from '../state/key.js';
 import { aggregate } from '../state/state-backend.js';
 import { createStateSchema } from '../state/state-schema.js';
+import { RemoteCells } from '../workers/workers-engine.js';
 import { MemoryStates } from './memory-states.js';
 
 const KEY_GROUPS = 64;
@@ -40,4 +41,24 @@ test('no epoch rewrites more than allowed, although all groups change in each', 
   expect(Math.max(...bytes.slice(1))).toBeLessThan(
     streamsLimits.segmentMergeBytesMax.value + OTHER_BYTES,
   );
+});
+
+test('segments that workers have encoded are copied in slices', async () => {
+  const schema = createStateSchema('texts', aggregate(jsonCodec<unknown>()), KEY_GROUPS) as never;
+  let turns = 0;
+  const defer = (callback: () => void) => {
+    turns += 1;
+    setImmediate(callback);
+    return { cancel() {} };
+  };
+  const remote = new RemoteCells(schema);
+  const cells = new Map([['texts', remote]]);
+  const states = new MemoryStates(createMemoryStorage(), { defer }, cells);
+  await states.open({ schema, storedAs: 'texts', migrateFrom: [] }, undefined);
+  const bytes = new Uint8Array(streamsLimits.sliceBytesMax.value);
+  const segments = Array.from({ length: KEY_GROUPS }, (_, group) => group);
+  remote.segments = segments.map((group) => ({ group, bytes, entries: 1, crc: 0, holds: 'all' }));
+  states.capture();
+  await states.encode(new StorageBatch(), 1);
+  expect(turns).toBeGreaterThanOrEqual(KEY_GROUPS - 1);
 });

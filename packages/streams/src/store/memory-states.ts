@@ -5,7 +5,7 @@
 // group has. Otherwise the group is rewritten as a whole once it has `segmentsMergeAt` segments or its changes are
 // larger than its base; only a few groups per epoch, so that no checkpoint takes much longer than the others. At
 // `segmentsMax` it is always rewritten. Old segments are deleted in the same batch.
-import { assert, type Storage, type StorageBatch } from '@syncline/kernel';
+import { assert, type Storage, type StorageBatch, type StorageReads } from '@syncline/kernel';
 import { crc32 } from '@syncline/kernel/node';
 import { streamsLimits } from '../limits.js';
 import type { MemoryCapture } from '../memory/memory-capture.js';
@@ -104,9 +104,9 @@ export class MemoryStates implements PipelineStates {
     const groups = new Map<number, StoredGroup>();
     for (const [name, live] of Object.entries(table['groups'] as StoredGroups)) {
       const group = Number(name);
-      const segments = live.map(([epoch, bytes, , crc]) => ({
-        name: `segment ${storedAs}/${group}/${epoch}`,
-        bytes: this.#segment(storedAs, group, epoch, bytes, crc),
+      const segments = live.map((segment) => ({
+        name: `segment ${storedAs}/${group}/${segment[0]}`,
+        bytes: readStored(this.#storage, storedAs, group, segment),
       }));
       const entries = live.reduce((sum, [, , count]) => sum + count, 0);
       groups.set(group, { segments, entries });
@@ -120,17 +120,6 @@ export class MemoryStates implements PipelineStates {
     if (isMigrated || isUpgraded) await runInSlices(cells.loadRest(), this.#turns);
     // Entries of another codec are all rewritten in the first epoch.
     if (isMigrated) cells.touchAll();
-  }
-
-  #segment(state: string, group: number, epoch: number, bytes: number, crc: number): Uint8Array {
-    const stored = this.#storage.get(storeKeys.segment(state, group, epoch));
-    if (stored?.length === bytes && crc32(stored) === crc) return stored;
-    throw corrupt(`segment ${state}/${group}/${epoch} of the checkpoint store`, {
-      offset: 0,
-      expected: `${bytes} bytes with checksum ${crc}`,
-      found:
-        stored === undefined ? 'nothing' : `${stored.length} bytes with checksum ${crc32(stored)}`,
-    });
   }
 
   async forEach(uid: string, visit: (entry: Entry<unknown, unknown>) => void): Promise<void> {
@@ -210,9 +199,9 @@ export class MemoryStates implements PipelineStates {
       }
       bytesLeft -= bytes;
       const parts: Uint8Array[] = [];
-      for (const [epoch, size, , crc] of live) {
-        parts.push(this.#segment(uid, group, epoch, size, crc));
-        if (budget.spend(1, size)) yield;
+      for (const stored of live) {
+        parts.push(readStored(this.#storage, uid, group, stored));
+        if (budget.spend(1, stored[1])) yield;
       }
       parts.push(segment.bytes);
       const name = `key group ${group} of state "${uid}"`;
@@ -256,6 +245,23 @@ export class MemoryStates implements PipelineStates {
     assert(state !== undefined, `state "${uid}" is open`);
     return state;
   }
+}
+
+/** Throws `corrupt` if it is not what the table lists. */
+export function readStored(
+  reads: StorageReads,
+  state: string,
+  group: number,
+  [epoch, bytes, , crc]: StoredSegment,
+): Uint8Array {
+  const stored = reads.get(storeKeys.segment(state, group, epoch));
+  if (stored?.length === bytes && crc32(stored) === crc) return stored;
+  throw corrupt(`segment ${state}/${group}/${epoch} of the checkpoint store`, {
+    offset: 0,
+    expected: `${bytes} bytes with checksum ${crc}`,
+    found:
+      stored === undefined ? 'nothing' : `${stored.length} bytes with checksum ${crc32(stored)}`,
+  });
 }
 
 function isMergeDue(

@@ -14,6 +14,7 @@ import {
   SynclineError,
 } from '@syncline/kernel';
 import { crc32 } from '@syncline/kernel/node';
+import { checkTable } from '../embedded/embedded-snapshot.js';
 import {
   encodeTable,
   openEntry,
@@ -33,6 +34,7 @@ import {
   encodeSnapshotStart,
   SnapshotReader,
 } from '../snapshot/snapshot-file.js';
+import { nextTurn, SliceBudget, type Turns } from '../state/cells.js';
 import { bytesCodec } from '../state/codec.js';
 import { incompatible } from '../state/state-error.js';
 import { type StateSchema, type StoredSchema, valueBytesMaxOf } from '../state/state-schema.js';
@@ -47,7 +49,7 @@ import {
   seal,
   storeKeys,
 } from './layout.js';
-import type { StoredGroups } from './memory-states.js';
+import { readStored, type StoredGroups } from './memory-states.js';
 import { readTable } from './pipeline-states.js';
 
 interface Section extends StoredSchema {
@@ -72,6 +74,7 @@ export async function writeSavepoint(
   directory: string,
   name: string,
   view: StorageReads,
+  turns: Turns,
 ): Promise<void> {
   if (!NAME.test(name)) {
     throw new SynclineError(
@@ -112,58 +115,65 @@ export async function writeSavepoint(
     sections,
   };
   const file = files.openAppend(`${place}.tmp`);
-  const crcs = new ByteWriter();
-  let entries = 0;
-  file.append([encodeSnapshotStart(header, 0)]);
-  const blocks = new BlockWriter((block) => {
-    file.append([block.bytes]);
-    crcs.u32(block.crc);
-    entries += block.entries;
-  });
-  for (const [index, section] of sections.entries()) {
-    await writeSection(view, head, section, index, blocks);
+  try {
+    const crcs = new ByteWriter();
+    let entries = 0;
+    file.append([encodeSnapshotStart(header, 0)]);
+    const blocks = new BlockWriter((block) => {
+      file.append([block.bytes]);
+      crcs.u32(block.crc);
+      entries += block.entries;
+    });
+    for (const [index, section] of sections.entries()) {
+      await writeSection(view, head, section, index, blocks, turns);
+    }
+    blocks.finish();
+    file.append([encodeSnapshotEnd(crcs, entries)]);
+    await file.sync();
+  } finally {
+    await file.close();
   }
-  blocks.finish();
-  file.append([encodeSnapshotEnd(crcs, entries)]);
-  await file.sync();
-  await file.close();
   await files.rename(`${place}.tmp`, place);
   await files.syncDir(folder);
 }
 
+/** In slices, so that the run continues. Everything that is read is verified. */
 async function writeSection(
   view: StorageReads,
   head: Head,
   section: Section,
   index: number,
   blocks: BlockWriter,
+  turns: Turns,
 ): Promise<void> {
+  const { uid, keyGroups } = section;
   const schema = rawSchema(section);
-  const table = readTable(view, section.uid, head);
+  const table = readTable(view, uid, head);
   const groups = table?.['groups'] as StoredGroups | undefined;
   if (groups === undefined) {
-    const keys = new StoredKeys(section.uid, section.keyGroups);
+    const keys = new StoredKeys(uid, keyGroups);
+    const seen = StoredTable.empty(keyGroups);
     for await (const batch of view.range(keys.entries).batches()) {
       for (const { key, value } of batch) {
-        const { entry } = openEntry(schema, keys, key, value);
-        blocks.enter(index, keys.groupIn(key));
-        blocks.addEncoded(value.subarray(entry.start, entry.end));
+        const { entry, checksum } = openEntry(schema, keys, key, value);
+        const group = keys.groupIn(key);
+        seen.add(group, checksum);
+        blocks.enter(index, group);
+        blocks.addEncoded(value, entry.start, entry.end);
       }
     }
+    checkTable({ schema, keys }, view, seen);
     return;
   }
+  const budget = new SliceBudget();
   const numbers = Object.keys(groups).map(Number);
   for (const group of numbers.sort((left, right) => left - right)) {
-    const name = `key group ${group} of state "${section.uid}"`;
-    const segments = (groups[group] ?? []).map(([epoch]) => {
-      const bytes = view.get(storeKeys.segment(section.uid, group, epoch));
-      if (bytes === undefined)
-        throw new SynclineError('corrupt', `${name}: segment ${epoch} is missing`);
-      return bytes;
-    });
+    const name = `key group ${group} of state "${uid}"`;
+    const segments = (groups[group] ?? []).map((stored) => readStored(view, uid, group, stored));
     blocks.enter(index, group);
     for (const { bytes, start, end } of mergeSegments(name, segments, schema.versions)) {
       blocks.addEncoded(bytes, start, end);
+      if (budget.spend(1, end - start)) await nextTurn(turns);
     }
   }
 }
@@ -340,10 +350,11 @@ export async function writeAutomaticSavepoint(
   directory: string,
   epoch: number,
   view: StorageReads,
+  turns: Turns,
 ): Promise<void> {
   const name = `auto-${String(epoch).padStart(10, '0')}`;
   if ((await files.stat(`${directory}/savepoints/${name}.snap`)) === undefined) {
-    await writeSavepoint(files, directory, name, view);
+    await writeSavepoint(files, directory, name, view, turns);
   }
   const automatic = (await listSavepoints(files, directory)).filter((each) => AUTOMATIC.test(each));
   for (const old of automatic.slice(0, -streamsLimits.automaticSavepointsMax.value)) {

@@ -27,6 +27,7 @@ import {
 } from '../run/engine.js';
 import type { ReaderDeps } from '../run/source-reader.js';
 import type { Segment } from '../snapshot/segment.js';
+import { SliceBudget } from '../state/cells.js';
 import { compareText } from '../state/key.js';
 import type { StateSchema } from '../state/state-schema.js';
 import type { StateCells } from '../store/memory-states.js';
@@ -330,8 +331,8 @@ export class RemoteCells implements StateCells {
   }
 
   captureChanges(segments: Segment[]): ReturnType<StateCells['captureChanges']> {
-    segments.push(...this.segments);
-    return { advance: () => true, result: () => segments };
+    const work = passOn(this.segments, segments);
+    return { advance: () => work.next().done === true, result: () => segments };
   }
 
   get count(): number {
@@ -347,6 +348,15 @@ export class RemoteCells implements StateCells {
   *entries(): Generator<never> {}
   touchAll(): void {}
   endCapture(): void {}
+}
+
+/** In slices, because the checkpoint store copies what it gets. */
+function* passOn(from: readonly Segment[], to: Segment[]): Generator<void, void> {
+  const budget = new SliceBudget();
+  for (const segment of from) {
+    to.push(segment);
+    if (budget.spend(1, segment.bytes.length)) yield;
+  }
 }
 
 function sum<T>(items: readonly T[], amountOf: (item: T) => number): number {

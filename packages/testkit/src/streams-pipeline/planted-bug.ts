@@ -40,6 +40,9 @@ export const CRASH_BUGS = {
       replace: 'if (slot % 2 === 0 && this.#isCaptured(slot))',
     },
   ],
+  'D7 changes are captured again, in the memory of an earlier capture': [
+    { file: 'memory/memory-capture', find: 'this.#slotCounts.fill(0);', replace: '' },
+  ],
   'D8 sinks commit before the epoch is durable': [
     {
       file: 'run/checkpoint',
@@ -216,6 +219,9 @@ export const CHECKED_BUGS = {
       find: 'const [base, ...deltas] = live;',
       replace: 'return false; const [base, ...deltas] = live;',
     },
+  ],
+  'T14 the oldest entry of a key stays when its group is rewritten': [
+    { file: 'snapshot/segment', find: 'lowest.at(-1)', replace: 'lowest[0]' },
   ],
   'T16 a fence is not compared': [
     { file: 'ends/end-error', find: 'if (isOlder || isCopy) throw', replace: 'if (false) throw' },

@@ -70,7 +70,7 @@ test('TLS and a token from a file: what happens without the CA, and without the 
   expect(await runCli(trusting, { environment })).toMatchObject({ code: 0 });
 });
 
-test('the files of make-secrets.sh are enough for mutual TLS with a token', async () => {
+test('the files of make-secrets.sh are enough for mutual TLS with a token, and for the health check of the image', async () => {
   await using directory = await makeTempDirectory('secrets');
   const script = fileURLToPath(new URL('../deploy/make-secrets.sh', import.meta.url));
   const names = ['node1.internal', 'localhost', '127.0.0.1'];
@@ -99,6 +99,18 @@ test('the files of make-secrets.sh are enough for mutual TLS with a token', asyn
   });
   const asked = await runCli(['status', '--url', url, '--config', path('client.toml')]);
   expect(asked).toMatchObject({ code: 0, stderr: '' });
+
+  const healthCheck = fileURLToPath(new URL('../deploy/healthcheck.mjs', import.meta.url));
+  const probe = (port: string) =>
+    runProgram(process.execPath, [healthCheck], {
+      environment: {
+        SYNCLINE_HTTP_PORT: port,
+        SYNCLINE_TLS_CERT_FILE: path('server.pem'),
+        SYNCLINE_TLS_KEY_FILE: path('server.key'),
+      },
+    });
+  expect(await probe(new URL(url).port)).toEqual({ code: 0, stdout: '', stderr: '' });
+  expect(await probe('1')).toMatchObject({ code: 1 });
 
   const named = [
     'status',

@@ -43,6 +43,37 @@ test('an unknown variable is an error too', async () => {
   );
 });
 
+test('in a pod, the variables of the services around it do not stop the server', async () => {
+  // What Kubernetes sets for the service of deploy/kubernetes/services.yaml, and for one named syncline-http.
+  const ofService = (name: string, ports: Readonly<Record<string, number>>) => {
+    const [first = 0] = Object.values(ports);
+    const parts = Object.entries(ports).flatMap(([port, number]) => [
+      [`SERVICE_PORT_${port.toUpperCase()}`, `${number}`],
+      [`PORT_${number}_TCP`, `tcp://10.0.0.1:${number}`],
+      [`PORT_${number}_TCP_PROTO`, 'tcp'],
+      [`PORT_${number}_TCP_PORT`, `${number}`],
+      [`PORT_${number}_TCP_ADDR`, '10.0.0.1'],
+    ]);
+    const all = [
+      ['SERVICE_HOST', '10.0.0.1'],
+      ['SERVICE_PORT', `${first}`],
+      ['PORT', `tcp://10.0.0.1:${first}`],
+      ...parts,
+    ];
+    return Object.fromEntries(all.map(([part, value]) => [`${name}_${part}`, value]));
+  };
+  const environment = {
+    ...ofService('KUBERNETES', { https: 443 }),
+    ...ofService('SYNCLINE', { http: 7400, resp: 7402 }),
+    ...ofService('SYNCLINE_HTTP', { http: 7400 }),
+    SYNCLINE_GRPC_PORT: '0',
+  };
+  const ports = ['--http-port', '0', '--resp-port', '0'];
+  await using server = new CliProcess(['serve', '--memory', ...ports], { environment });
+  const ready = await fetch(`${await server.url()}/healthz`);
+  expect(ready.status).toBe(200);
+});
+
 test('what config show prints is a configuration with the same values', async () => {
   await using directory = await makeTempDirectory('usage');
   const flags = ['--node-id', '3', '--data-dir', 'a "quoted" \\ name', '--peer', '1@[::1]:7403'];

@@ -54,6 +54,13 @@ const peers = [
   '@types/pg',
 ];
 const tools = ['@types/express', '@types/node', 'typescript'];
+/** Older versions of peers, under other names, and where their types are. */
+const olderTypes: Readonly<Record<string, string>> = {
+  express: '@types/express4/index.d.ts',
+  fastify: 'fastify4/fastify.d.ts',
+  ioredis: 'ioredis5/built/index.d.ts',
+};
+const older = ['@types/express4', 'fastify4', 'ioredis5'];
 
 const directory = await makeTempDirectory('packages');
 const everything = join(directory.path, 'everything');
@@ -92,7 +99,11 @@ async function installEverything(): Promise<void> {
   const versionOf = (name: string): string =>
     (readJson(join(root, 'node_modules', name, 'package.json')) as Manifest).version;
   const others = [...peers, ...tools].map((name) => [name, versionOf(name)] as const);
-  const dependencies = { ...overrides(), ...Object.fromEntries(others) };
+  const { devDependencies } = readJson(join(root, 'package.json')) as {
+    readonly devDependencies: Readonly<Record<string, string>>;
+  };
+  const aliases = older.map((name) => [name, devDependencies[name]] as const);
+  const dependencies = { ...overrides(), ...Object.fromEntries([...others, ...aliases]) };
   await writeManifest(everything, { dependencies, overrides: overrides() });
   await install(everything);
 }
@@ -188,36 +199,43 @@ describe('a TypeScript project', () => {
       .map((door, index) => `import * as door${index} from '${door}';\nvoid door${index};`)
       .join('\n');
 
+  const compile = async (folder: string, options: object, program: string): Promise<string> => {
+    const shared = { target: 'es2022', types: ['node'], strict: true, skipLibCheck: false };
+    const compilerOptions = { ...shared, outDir: 'out', rootDir: '.', ...options };
+    const path = await writeProject(folder, {
+      'package.json': '{ "type": "module" }',
+      'tsconfig.json': JSON.stringify({ compilerOptions, files: ['program.ts'] }),
+      'program.ts': program,
+    });
+    const build = await runNode(join(everything, 'node_modules/typescript/bin/tsc'), '-p', path);
+    expect(build).toEqual({ code: 0, stdout: '', stderr: '' });
+    return join(path, 'out/program.js');
+  };
+
   test.each([
-    ['nodenext', false],
+    ['nodenext', doors],
     // Types that Firestore depends on (google-auth-library) do not compile with node16.
-    ['node16', true],
-  ] as const)(
-    'compiles strictly with module %s, skipping the types of libraries: %s',
-    async (module, skipLibCheck) => {
-      const compilerOptions = {
-        module,
-        target: 'es2022',
-        types: ['node'],
-        strict: true,
-        skipLibCheck,
-        outDir: 'out',
-        rootDir: '.',
-      };
-      const path = await writeProject(module, {
-        'package.json': '{ "type": "module" }',
-        'tsconfig.json': JSON.stringify({ compilerOptions, files: ['program.ts'] }),
-        'program.ts': `${importAll(doors)}\n${typed}`,
-      });
-      const tsc = join(everything, 'node_modules/typescript/bin/tsc');
-      const build = await runNode(tsc, '-p', path);
-      expect(build).toEqual({ code: 0, stdout: '', stderr: '' });
-      const end = await runNode(join(path, 'out/program.js'));
+    ['node16', doors.filter((door) => door !== '@syncline/jobs/firestore')],
+  ])(
+    'compiles strictly with module %s',
+    async (module, imported) => {
+      const program = await compile(module, { module }, `${importAll(imported)}\n${typed}`);
+      const end = await runNode(program);
       expect(end.stdout).toBe('{"decision":false,"percent":100,"code":"not-found"}\n');
       expect(end.code).toBe(0);
     },
     timeoutMs,
   );
+
+  test('compiles with the older versions of its peers', { timeout: timeoutMs }, async () => {
+    const types = Object.entries(olderTypes).map(([name, file]) => [
+      name,
+      [join(everything, 'node_modules', file)],
+    ]);
+    const options = { module: 'nodenext', paths: Object.fromEntries(types) };
+    const imported = ['fair/express', 'fair/fastify', 'fair/redis', 'streams/redis'];
+    await compile('older-peers', options, importAll(imported.map((door) => `@syncline/${door}`)));
+  });
 });
 
 test('a CommonJS project requires every entry point', { timeout: timeoutMs }, async () => {

@@ -1,11 +1,11 @@
 // A server that runs out of file descriptors: new connections and checkpoints fail for a while, writing does not, and
-// everything works again once there are descriptors. A limit that is too low causes a warning at startup.
+// everything works again once there are descriptors. A limit that is too low causes a warning or an error at startup.
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { makeTempDirectory } from '@syncline/testkit';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { CliProcess } from './cli-process.js';
+import { CliProcess, runCli } from './cli-process.js';
 import { SetsRawClient } from './sets-raw-client.js';
 import { type SetsNode, startSetsNode } from './sets-targets.js';
 
@@ -111,4 +111,14 @@ test('a limit below the number of connections causes a warning at startup', asyn
   const warning = /this process may open 500 files/;
   await server.until('warning', () => warning.exec(server.stderr) ?? undefined);
   expect(server.stderr).toContain('resp.connections_max');
+});
+
+test('a limit below what the server itself needs is an error of one line at startup', async () => {
+  await using directory = await makeTempDirectory('few-files');
+  const end = await runCli(['serve', '--data-dir', directory.path], { openFilesMax: 160 });
+  expect(end).toMatchObject({ code: 1, stdout: '' });
+  expect(end.stderr).toMatch(
+    /^syncline: this process may open only 160 files, .*ulimit -n 4096.*\n$/m,
+  );
+  expect(end.stderr).not.toContain('    at ');
 });

@@ -10,9 +10,10 @@ import { findDocumentPrograms } from './document-programs.js';
 
 const folder = join(repositoryRoot, '.cache/document-programs');
 const programs = findDocumentPrograms(readRepository());
-const servers = programs.filter(({ isServing }) => isServing);
+const servers = programs.filter(({ mark }) => mark === 'serve');
 const scripts = programs.filter(({ language }) => language === 'sh');
-const others = programs.filter(({ isServing, language }) => language === 'ts' && !isServing);
+const plain = programs.filter(({ language }) => language === 'js');
+const others = programs.filter(({ mark, language }) => language === 'ts' && mark === undefined);
 const documents = new Set(others.map(({ place }) => place.split(':')[0] ?? ''));
 const compiled = (fileName: string) => join(folder, 'out', fileName.replace(/\.ts$/, '.js'));
 
@@ -65,6 +66,16 @@ describe('programs in documents', () => {
         include: ['*.ts'],
       }),
     );
+    const javascript = { allowJs: true, checkJs: true, noEmit: true, noImplicitAny: false };
+    writeFileSync(
+      join(folder, 'tsconfig.plain.json'),
+      JSON.stringify({
+        extends: './tsconfig.json',
+        compilerOptions: javascript,
+        files: plain.filter(({ mark }) => mark === undefined).map(({ fileName }) => fileName),
+        include: [],
+      }),
+    );
     for (const { fileName, code } of programs) writeFileSync(join(folder, fileName), code);
   });
 
@@ -78,6 +89,17 @@ describe('programs in documents', () => {
     if (programs.every(({ language }) => language !== 'ts')) return;
     const tsc = join(repositoryRoot, 'node_modules/typescript/bin/tsc');
     expect(await run(process.execPath, [tsc, '-p', folder])).toEqual({ failure: undefined });
+  });
+
+  test('those in JavaScript have names and types that exist', async () => {
+    const tsc = join(repositoryRoot, 'node_modules/typescript/bin/tsc');
+    const project = join(folder, 'tsconfig.plain.json');
+    expect(await run(process.execPath, [tsc, '-p', project])).toEqual({ failure: undefined });
+  });
+
+  test.each(plain)('$place is JavaScript for this version of Node', async ({ fileName }) => {
+    const check = await run(process.execPath, ['--check', join(folder, fileName)]);
+    expect(check).toEqual({ failure: undefined });
   });
 
   test.each([...documents])('those of %s run, each to its end', async (document) => {

@@ -171,11 +171,20 @@ test('config show reports what serve would refuse, and still shows the settings'
     /^syncline: "serve" would not start: refusing to listen on 0\.0\.0\.0/,
   );
   expect(open.exit).toBe(2);
+  const unresolved = await run('config show --listen-host nowhere..invalid');
+  expect(unresolved.stderr).toContain('listen_host is "nowhere..invalid", which does not resolve');
+  expect(unresolved.exit).toBe(2);
   const missing = await run('config show', { SYNCLINE_TOKEN_FILE: 'no-such-file' });
   expect(missing.stderr).toContain(
     `cannot read no-such-file (no such file, relative to ${resolve()})`,
   );
   expect(missing.exit).toBe(2);
+});
+
+test('config show warns of insecure listening, as every start does', async () => {
+  const { stderr, exit } = await run('config show --listen-host 0.0.0.0 --insecure-listen');
+  expect(stderr).toMatch(/^Warning: insecure_listen is set: .*http.* on 0\.0\.0\.0 can be used by/);
+  expect(exit).toBe(0);
 });
 
 test('config show --json prints the same settings as JSON', async () => {

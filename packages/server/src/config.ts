@@ -2,7 +2,7 @@
 // itself. Programs that do not run a server load in a third of the time.
 export { renderConfigDoc } from './config/config-doc.js';
 export { readInputFile } from './config/config-input-file.js';
-export { checkExposure } from './config/exposure.js';
+export { checkListenHost } from './config/exposure.js';
 export {
   type ConfigSources,
   type LoadedConfig,

@@ -21,7 +21,7 @@ import {
   type StopReport,
   type SynclineError,
 } from '@syncline/kernel';
-import { checkExposure, exposureWarning, resolveListenHost } from './config/exposure.js';
+import { checkListenHost } from './config/exposure.js';
 import type { ServerConfig } from './config/server-config.js';
 import { DataPart } from './data-part.js';
 import type { ListenerName, ListeningAddress } from './listener.js';
@@ -64,9 +64,7 @@ export async function startServer(
 ): Promise<RunningServer> {
   assertSlices(slices);
   const names = usedListeners(slices, config);
-  const addresses = await resolveListenHost(config.listenHost);
-  checkExposure(config, names, addresses);
-  const warning = exposureWarning(config, names, addresses);
+  const warning = await checkListenHost(config, names);
   if (warning !== undefined) deps.logger.warn('configuration warning', { warning });
   const context = createServerContext(deps, config, slices);
   context.logger.info('server starting', { version: context.identity.version });

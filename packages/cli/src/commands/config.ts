@@ -3,7 +3,7 @@ import { SynclineError } from '@syncline/kernel';
 import { createSlices, usedListeners } from '@syncline/server';
 import {
   type ConfigSources,
-  checkExposure,
+  checkListenHost,
   loadConfig,
   loadSettings,
 } from '@syncline/server/config';
@@ -31,7 +31,10 @@ export function fillConfigCommand(config: Command, world: CliWorld): void {
   );
 }
 
-function showConfig(world: CliWorld, options: Readonly<Record<string, unknown>>): void {
+async function showConfig(
+  world: CliWorld,
+  options: Readonly<Record<string, unknown>>,
+): Promise<void> {
   const { config: file, json, origin } = options;
   const { stdout, environment } = world;
   const sources = {
@@ -45,15 +48,16 @@ function showConfig(world: CliWorld, options: Readonly<Record<string, unknown>>)
   const paint = paintFor(stdout, environment);
   const render = json === true ? renderConfigJson : renderConfigToml;
   stdout.write(render(facts, { withOrigin, paint }));
-  tryToServe(world, sources);
+  await tryToServe(world, sources);
 }
 
 /** Runs after the settings are printed, so that they are shown even if "serve" would refuse them. */
-function tryToServe(world: CliWorld, sources: ConfigSources): void {
+async function tryToServe(world: CliWorld, sources: ConfigSources): Promise<void> {
   try {
     const { config, warnings } = loadConfig(sources);
-    checkExposure(config, usedListeners(createSlices(), config));
-    for (const warning of warnings) say(world, `Warning: ${warning}`);
+    const exposed = await checkListenHost(config, usedListeners(createSlices(), config));
+    const all = exposed === undefined ? warnings : [...warnings, exposed];
+    for (const warning of all) say(world, `Warning: ${warning}`);
   } catch (thrown) {
     if (!(thrown instanceof SynclineError)) throw thrown;
     const message = `"serve" would not start: ${thrown.message}`;

@@ -11,6 +11,16 @@ import type { ServerConfig } from './server-config.js';
 /** A short secret could be guessed over the network. */
 export const SECRET_CHARACTERS_MIN = 16;
 
+/** What `serve` checks before it listens. Resolves to a warning that every start logs, if there is one. */
+export async function checkListenHost(
+  config: ServerConfig,
+  listeners: readonly ListenerName[],
+): Promise<string | undefined> {
+  const addresses = await resolveListenHost(config.listenHost);
+  checkExposure(config, listeners, addresses);
+  return exposureWarning(config, listeners, addresses);
+}
+
 /**
  * `listeners` are those that will be opened; a port that no slice uses needs no protection. `addresses` are what the
  * listen host resolves to: any name, even `localhost`, may resolve to other addresses.
@@ -25,7 +35,7 @@ export function checkExposure(
   checkLengths(config);
 }
 
-/** Logged at every start; undefined if there is nothing to warn about. */
+/** Undefined if there is nothing to warn about. */
 export function exposureWarning(
   config: ServerConfig,
   listeners: readonly ListenerName[],

@@ -5,7 +5,7 @@
 import { type Clock, SynclineError } from '@syncline/kernel';
 import { z } from 'zod';
 import type { HttpReply, HttpRequest, ServerSentEvent } from '../http/http-route.js';
-import { refuseUnknownParameters } from '../http/known-parameters.js';
+import { refuseUnknownParameters } from '../http/query-parameters.js';
 import type { ServerRoute } from '../http/route-table.js';
 import type { LimitWatch } from '../limit-watch.js';
 import type { PromMetrics } from '../metrics/prom-metrics.js';

@@ -3,7 +3,6 @@
 // A source is sampled only while a page shows it, and encodes each change once for all pages. A page that
 // joins, or that has fallen too far behind, reads the full state part by part from the source, so no copies
 // are kept per page.
-import { SynclineError } from '@syncline/kernel';
 import type { RateHistory } from './rate-history.js';
 
 export interface LiveView {
@@ -60,20 +59,4 @@ export function snapshotSource(intervalMs: number, read: () => unknown): LiveSou
     part: () => text,
     stop() {},
   };
-}
-
-export function integerParameter(
-  query: URLSearchParams,
-  name: string,
-  { min, max }: { readonly min: number; readonly max: number },
-): number | undefined {
-  const text = query.get(name);
-  if (text === null) return undefined;
-  const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
-  if (value >= min && value <= max) return value;
-  throw new SynclineError(
-    'invalid-argument',
-    `${name} is ${JSON.stringify(text.slice(0, 100))}; expected an integer from ${min} to ${max}.`,
-    { details: { field: name } },
-  );
 }

@@ -9,18 +9,8 @@ import { Redis, type RedisOptions } from 'ioredis';
 import { streamsLimits } from '../limits.js';
 import { optionMissing } from './end-error.js';
 
-/** Settings that the adapters rely on. */
-export type RedisSettings = Pick<
-  RedisOptions,
-  | 'protocol'
-  | 'lazyConnect'
-  | 'enableOfflineQueue'
-  | 'autoResendUnfulfilledCommands'
-  | 'maxRetriesPerRequest'
-  | 'connectTimeout'
-  | 'commandTimeout'
-  | 'retryStrategy'
->;
+/** Settings that the adapters rely on. Not a `Pick`: the options of ioredis 5 have no `protocol`. */
+export type RedisSettings = Omit<RedisOptions, 'replyMapping'>;
 
 /** The address of Redis 7.0 or later. */
 export type RedisServer =

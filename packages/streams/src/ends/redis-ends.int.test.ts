@@ -386,6 +386,18 @@ describe('a Redis that dies', () => {
   });
 });
 
+describe('with ioredis 5', async () => {
+  const file = 'ends/redis-connection';
+  const edits = [{ file, find: "} from 'ioredis';", replace: "} from 'ioredis5';" }];
+  const edited = { folder: 'streams', entry: 'redis', bug: 'streams-ioredis-5', edits };
+  const older = (await loadEdited(edited)) as Code;
+  const cases = [...sourceCases(older), ...streamSinkCases(older), ...kvSinkCases(older)];
+
+  test.each(cases)('$name', ({ run }) => run());
+
+  test('T17 epochs that Redis has lost are detected, and delivered again', () => loseEpochs(older));
+});
+
 describe('planted bugs', () => {
   /** Runs the case whose name begins with this. */
   const caseOf = (list: (by: Code) => readonly ConformanceCase[], name: string) => (by: Code) => {

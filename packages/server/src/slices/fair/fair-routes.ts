@@ -3,10 +3,11 @@ import type { StateService } from '@syncline/fair';
 import { SynclineError } from '@syncline/kernel';
 import { z } from 'zod';
 import type { HttpRoute } from '../../http/http-route.js';
+import { integerParameter } from '../../http/query-parameters.js';
 import type { CallerReports } from './caller-reports.js';
 
 const CELLS_BY_DEFAULT = 20;
-const CELLS_MAX = 1_000;
+const LIMIT = { min: 0, max: 1_000 };
 
 const factsSchema = z.object({
   streams: z.number(),
@@ -62,7 +63,7 @@ export function fairRoutes(service: StateService, callers: CallerReports): reado
 }
 
 function factsFor(service: StateService, reports: CallerReports, query: URLSearchParams): unknown {
-  const facts = service.describe(limitOf(query.get('limit')));
+  const facts = service.describe(integerParameter(query, 'limit', LIMIT) ?? CELLS_BY_DEFAULT);
   const tracker = query.get('tracker');
   const callers = reports.of(tracker ?? undefined);
   if (tracker === null) return { ...facts, callers };
@@ -73,16 +74,5 @@ function factsFor(service: StateService, reports: CallerReports, query: URLSearc
     'not-found',
     `unknown tracker ${JSON.stringify(tracker.slice(0, 100))}; known trackers: ${known}.`,
     { details: { field: 'tracker' } },
-  );
-}
-
-function limitOf(text: string | null): number {
-  if (text === null) return CELLS_BY_DEFAULT;
-  const limit = /^\d{1,4}$/.test(text) ? Number(text) : CELLS_MAX + 1;
-  if (limit <= CELLS_MAX) return limit;
-  throw new SynclineError(
-    'invalid-argument',
-    `limit is ${JSON.stringify(text.slice(0, 100))}; expected an integer from 0 to ${CELLS_MAX}.`,
-    { details: { field: 'limit' } },
   );
 }

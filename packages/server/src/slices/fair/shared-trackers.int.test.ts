@@ -83,8 +83,15 @@ test('buckets survive a restart, and a new instance receives them', async () => 
     await until(() => stream.responses.length === 1, 'the broadcast');
   }
   await using server = await startTestServer([createFairSlice()], { settings });
+  const cellsOf = async (name: string) => {
+    const text = await (await fetch(`http://127.0.0.1:${server.port('http')}/metrics`)).text();
+    const gauge = new RegExp(`^syncline_fair_cells\\{tracker="${name}"\\} (\\d+)$`, 'm');
+    return Number(gauge.exec(text)?.[1]);
+  };
+  expect(await cellsOf('default')).toBe(1);
   await using fresh = track(server.port('grpc'));
   await until(() => probability(fresh) > 0.7, 'the restored state');
+  expect(await cellsOf('api')).toBeGreaterThan(0);
   using stream = new SeedStream(server.port('grpc'));
   stream.send(stateRequest('42'));
   await until(() => stream.responses.length === 1, 'the state');

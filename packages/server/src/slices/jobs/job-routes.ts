@@ -15,7 +15,7 @@ import { checkStateWrite, localStore, progressWithPayloads } from '@syncline/job
 import { type Clock, type Random, SynclineError } from '@syncline/kernel';
 import type { HttpReply, HttpRequest, HttpRoute, RouteDoc } from '../../http/http-route.js';
 import { parseBody } from '../../http/json-body.js';
-import { refuseUnknownParameters } from '../../http/known-parameters.js';
+import { refuseUnknownParameters } from '../../http/query-parameters.js';
 import { claimBody, jobDocs, leaseBody, specBody, writeBody } from './job-docs.js';
 import { openJobEvents } from './job-events.js';
 import { isMark, jobQueryOf, scopeOf, statePageOf } from './job-query.js';

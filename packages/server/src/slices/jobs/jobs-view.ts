@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { type LiveSource, type LiveView, snapshotSource } from '../../dashboard/live-view.js';
 import type { RateDefinition } from '../../dashboard/rate-history.js';
 import type { HttpReply, HttpRequest, HttpRoute } from '../../http/http-route.js';
-import { refuseUnknownParameters } from '../../http/known-parameters.js';
+import { refuseUnknownParameters } from '../../http/query-parameters.js';
 import { serverLimits } from '../../limits.js';
 import { JobGrid } from './job-grid.js';
 import { jobQueryOf, scopeOf } from './job-query.js';

@@ -4,8 +4,9 @@
 // as base64url, which it uses in URLs.
 import { SynclineError } from '@syncline/kernel';
 import type { Sets } from '@syncline/sets';
-import { integerParameter, type LiveView, snapshotSource } from '../../dashboard/live-view.js';
+import { type LiveView, snapshotSource } from '../../dashboard/live-view.js';
 import type { RateDefinition } from '../../dashboard/rate-history.js';
+import { integerParameter } from '../../http/query-parameters.js';
 import { serverLimits } from '../../limits.js';
 import { setsFacts } from './sets-routes.js';
 

@@ -17,10 +17,7 @@ export const jobsLimits = defineLimits({
   payloadBytesMax: bytes(65_536, 'Payload of a state, as JSON. A larger one is refused.'),
   payloadDepthMax: entries(16, 'Nesting depth of a payload. A deeper one is refused.'),
   requestBytesMax: bytes(131_072, 'One request to the job service. A larger one is refused.'),
-  writeStreamBytesMax: bytes(
-    262_144,
-    'Unanswered writes on one stream. The remote store makes further ones wait; the server ends a stream with twice as much.',
-  ),
+  writeStreamBytesMax: bytes(262_144, 'Unanswered writes of a stream. With twice as many it ends.'),
   writeStreamsPerConnectionMax: entries(8, 'Write streams on one connection. More are refused.'),
   writeAnswersBytesMax: bytes(MIB, 'Unsent replies on one write stream. Further writes wait.'),
   writeStreamIdleMs: ms(1_000, 'The remote store ends a write stream that is idle this long.'),
@@ -56,10 +53,7 @@ export const jobsLimits = defineLimits({
   leaseTtlMinMs: ms(1_000, 'The shortest lease.'),
   leaseTtlMaxMs: ms(3_600_000, 'The longest lease, other than one that never expires.'),
   openSnapshotsMax: entries(64, 'Open views of the storage. Further replays wait for one.'),
-  memoryRevisionsMax: entries(
-    50_000,
-    'Changes of a job kept in memory for slow readers, in at most a sixteenth of cacheBytesMax: many readers that use the disk would slow everyone down.',
-  ),
+  memoryRevisionsMax: entries(50_000, 'Changes of a job in memory, in 1/16 of cacheBytesMax.'),
   memoryStoreRevisionsMax: entries(10_000, 'Superseded changes of a job in the memory store.'),
   retentionRevisionsMax: entries(100_000, 'Superseded changes of a job that are kept on disk.'),
   retentionBytesMax: bytes(64 * MIB, 'The same in bytes.'),
@@ -77,7 +71,7 @@ export const jobsLimits = defineLimits({
   remoteConnectTimeoutMs: ms(5_000, 'Timeout for opening a subscription.'),
   remoteWindowBytes: bytes(
     512 * 1024,
-    'How much a server may send ahead of the remote store, per stream and per connection. The HTTP/2 default is 64 KiB, which the 90 streams of one connection would have to share.',
+    'Unread bytes in flight. HTTP/2 has 64 KiB, for all 90 streams.',
   ),
   remoteConnectPauseMs: ms(500, 'The pause before a failed connection is retried.'),
   remoteKeepaliveIntervalMs: ms(10_000, 'How often the remote store pings a connection.'),

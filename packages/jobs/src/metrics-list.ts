@@ -45,10 +45,7 @@ export type JobsMetrics = Metrics<JobsMetricName>;
 
 // Times a write and counts its failure by code, for both stores and managers.
 
-export interface TimedWriteDeps {
-  readonly clock: Pick<Clock, 'monotonicMs'>;
-  readonly metrics: JobsMetrics;
-}
+export type TimedWriteDeps = Readonly<{ clock: Pick<Clock, 'monotonicMs'>; metrics: JobsMetrics }>;
 
 export async function timedWrite<T>(
   { clock, metrics }: TimedWriteDeps,
@@ -58,9 +55,8 @@ export async function timedWrite<T>(
   try {
     return await run();
   } catch (thrown) {
-    if (thrown instanceof SynclineError) {
+    if (thrown instanceof SynclineError)
       metrics.add('syncline_jobs_write_errors_total', 1, { code: thrown.code });
-    }
     throw thrown;
   } finally {
     const tookMs = clock.monotonicMs() - startMs;
@@ -68,11 +64,9 @@ export async function timedWrite<T>(
   }
 }
 
-export async function countFenced<T>(metrics: JobsMetrics, call: Promise<T>): Promise<T> {
-  try {
-    return await call;
-  } catch (thrown) {
+export function countFenced<T>(metrics: JobsMetrics, call: Promise<T>): Promise<T> {
+  return call.catch((thrown: unknown) => {
     if (hasCode(thrown, 'fenced')) metrics.add('syncline_jobs_fenced_total');
     throw thrown;
-  }
+  });
 }

@@ -1,14 +1,14 @@
-import { SynclineError } from '@syncline/kernel';
+import { backoffMs, SynclineError } from '@syncline/kernel';
 import { createSeededRandom } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
 import type { Cursor } from './job-store.js';
-import { checkReconnect, reconnectDelayMs, storeUnreachable } from './reconnect.js';
+import { checkReconnect, storeUnreachable } from './reconnect.js';
 
 test('waits double from 1 s to 60 s, and are at least half of their bound', () => {
   const random = createSeededRandom(1);
   for (const [attempt, boundMs] of [1, 2, 4, 8, 16, 32, 60, 60].entries()) {
     for (let draw = 0; draw < 100; draw += 1) {
-      const delayMs = reconnectDelayMs(attempt, checkReconnect(), random);
+      const delayMs = backoffMs(attempt, { ...checkReconnect(), jitter: 'half' }, random);
       expect(delayMs).toBeGreaterThanOrEqual(boundMs * 500);
       expect(delayMs).toBeLessThan(boundMs * 1_000);
     }

@@ -1,7 +1,7 @@
 // When to reconnect after the connection to a store is lost, and when to give up. The same for all remote stores.
 //
 // The waits are long enough for a server to start, and spread so that 1,000 subscribers do not reconnect at once.
-import { backoffMs, type Random, SynclineError } from '@syncline/kernel';
+import { SynclineError } from '@syncline/kernel';
 import { integer, members, orDefault } from '@syncline/kernel/checks';
 import type { Cursor } from './job-store.js';
 
@@ -12,15 +12,6 @@ export interface ReconnectOptions {
   readonly initialMs?: number;
   /** The longest wait, in ms. Matters only if `attempts` is raised. Default 60,000. */
   readonly maxMs?: number;
-}
-
-/** `attempt` counts from 0. */
-export function reconnectDelayMs(
-  attempt: number,
-  reconnect: Required<ReconnectOptions>,
-  random: Random,
-): number {
-  return backoffMs(attempt, { ...reconnect, jitter: 'half' }, random);
 }
 
 /** Thrown by a subscription when all attempts have failed. */
@@ -42,6 +33,5 @@ const checkOptions = members<Required<ReconnectOptions>>({
 });
 
 /** Fills in the defaults, also for fields that are explicitly undefined. */
-export function checkReconnect(options: ReconnectOptions = {}): Required<ReconnectOptions> {
-  return checkOptions(options, 'reconnect');
-}
+export const checkReconnect = (options: ReconnectOptions = {}) =>
+  checkOptions(options, 'reconnect');

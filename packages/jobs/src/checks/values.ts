@@ -101,8 +101,7 @@ export function cutMessage(text: string): string {
   const { messageBytesMax: bytesMax } = limitValues;
   const bytes = Buffer.from(text.slice(0, bytesMax + 1));
   if (bytes.length <= bytesMax) return bytes.toString();
-  const ellipsis = '…';
-  let end = bytesMax - Buffer.byteLength(ellipsis);
+  let end = bytesMax - Buffer.byteLength('…');
   while (((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1; // do not split a character
-  return bytes.toString('utf8', 0, end) + ellipsis;
+  return `${bytes.toString('utf8', 0, end)}…`;
 }

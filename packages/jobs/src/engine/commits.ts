@@ -145,14 +145,21 @@ export class Commits {
    * meanwhile would be reloaded in its state before the commit.
    */
   async #commit(waiting: readonly PendingCall[]): Promise<readonly PendingCall[]> {
-    const { adapter, jobs, metrics, onPublished } = this.#deps;
+    const { adapter, clock, jobs, metrics, onPublished } = this.#deps;
     let changed: readonly StagedJob[] | undefined;
     let calls = waiting;
     try {
       await adapter.commit(adapter.shared ? this.#wanted(waiting) : [], (rows) => {
         if (rows.since) jobs.follow(waiting[0]?.jobId ?? '', rows.since);
         const batch = new CommitBatch(rows, jobs, this.jobsCount);
-        calls = this.#prepare(waiting, batch);
+        const endMs = clock.monotonicMs() + limitValues.commitTurnMs;
+        const prepared: PendingCall[] = [];
+        for (const call of waiting) {
+          call.prepare(batch);
+          prepared.push(call);
+          if (clock.monotonicMs() >= endMs) break;
+        }
+        calls = prepared;
         changed = batch.jobs.filter(({ hasChanged }) => hasChanged);
         const { securesEarlier } = batch;
         const isSynced = securesEarlier || changed.some((staged) => staged.isSynced);
@@ -175,17 +182,6 @@ export class Commits {
       onPublished(job);
     }
     return this.#taken(waiting, calls.length);
-  }
-
-  /** Returns the calls that fit into this turn of the event loop: at least one. */
-  #prepare(waiting: readonly PendingCall[], batch: CommitBatch): readonly PendingCall[] {
-    const { clock } = this.#deps;
-    const endMs = clock.monotonicMs() + limitValues.commitTurnMs;
-    for (const [at, call] of waiting.entries()) {
-      call.prepare(batch);
-      if (clock.monotonicMs() >= endMs) return waiting.slice(0, at + 1);
-    }
-    return waiting;
   }
 
   /** The first ones are no longer waiting, and release their jobs. Returns the others. */

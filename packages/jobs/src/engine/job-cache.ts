@@ -1,7 +1,6 @@
 // The jobs in memory, within `cacheBytesMax`, and the feeds of those with subscribers. The least recently used jobs are
 // evicted first, but none whose id is held by a call or a commit. An id can be held before its job exists: a job
-// created in the meantime then stays in memory. A job is never in memory twice: commits would reach only one of the
-// copies.
+// created in the meantime then stays in memory. A job is never in memory twice: commits would reach one copy.
 //
 // In a shared store a job with subscribers is not evicted, since the changes of other processes must be followed: only
 // the changes kept for slow readers are dropped.
@@ -31,8 +30,7 @@ export class JobCache {
   readonly loaded: ReadonlyMap<string, JobMirror> = this.#jobs;
   readonly feeds = new Map<string, FollowedJob>();
   /** Loads that concurrent calls share. One whose job is created meanwhile is removed: its rows may be inconsistent. */
-  readonly #loading = new Map<string, Promise<void>>();
-  readonly loading: ReadonlyMap<string, Promise<void>> = this.#loading;
+  readonly loading = new Map<string, Promise<void>>();
   readonly #holders = new Map<string, number>();
   bytes = 0;
 
@@ -74,7 +72,7 @@ export class JobCache {
   async load(jobId: string): Promise<JobMirror | undefined> {
     const job = this.touch(jobId);
     if (job) return job;
-    await (this.#loading.get(jobId) ?? this.#load(jobId));
+    await (this.loading.get(jobId) ?? this.#load(jobId));
     return this.touch(jobId);
   }
 
@@ -85,7 +83,7 @@ export class JobCache {
   add(job: JobMirror): void {
     const { jobId } = job.row;
     assert(!this.#jobs.has(jobId), 'J1: a job is in memory once');
-    this.#loading.delete(jobId);
+    this.loading.delete(jobId);
     this.#jobs.set(jobId, job);
     this.changed(job);
   }
@@ -173,14 +171,14 @@ export class JobCache {
   }
 
   #load(jobId: string): Promise<void> {
-    const isCurrent = () => this.#loading.get(jobId) === loading;
+    const isCurrent = () => this.loading.get(jobId) === loading;
     const loading = this.#deps.adapter
       .loadJob(jobId)
       .then((rows) => {
         if (rows && isCurrent()) this.add(this.create(rows));
       })
-      .finally(() => isCurrent() && this.#loading.delete(jobId));
-    this.#loading.set(jobId, loading);
+      .finally(() => isCurrent() && this.loading.delete(jobId));
+    this.loading.set(jobId, loading);
     return loading;
   }
 

@@ -316,10 +316,7 @@ export interface AggregateInput {
   readonly lostTaskIds: Iterable<number>;
 }
 
-/**
- * Computes progress from a list of states, for stores that can only list. The input must be consistent: states and
- * revision from the same read.
- */
+/** Computes progress from a list of states, for stores that can only list. All input must come from the same read. */
 export function aggregateStates(
   { job, states, lostTaskIds }: AggregateInput,
   scope: Scope,

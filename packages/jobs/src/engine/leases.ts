@@ -1,6 +1,5 @@
 // Declares expired leases lost: several hundred per commit, since a whole cluster can disappear at once (J18). They
-// have their own queue and are not subject to the limits for writes. A failed commit is retried when the watch reports
-// the same leases again.
+// have their own queue and are not subject to the limits for writes. A failed commit is retried at the next report.
 //
 // In a shared store expiry is by the database's clock, and the database is polled for overdue leases.
 import { type Clock, SynclineError, type Timer } from '@syncline/kernel';

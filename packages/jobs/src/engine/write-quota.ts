@@ -1,5 +1,4 @@
-// Limits the writes that wait: in a store for their commit, in a manager for an unreachable store. Without a limit they
-// would exhaust memory.
+// Limits the writes that wait, in a store for their commit and in a manager for an unreachable store.
 import { overloaded } from '../checks/values.js';
 import { limitValues } from '../limits.js';
 import type { JobsMetrics } from '../metrics-list.js';

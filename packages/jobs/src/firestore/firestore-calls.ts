@@ -1,5 +1,4 @@
-// All calls to Firestore: limited in number and duration, and retried if they conflict with another writer, sooner than
-// the client library would.
+// All calls to Firestore: limited in number and duration, and retried after conflicts, sooner than by the library.
 //
 // The client library opens each connection in a promise that is not awaited. Without credentials that promise is
 // rejected, which ends the process. So the first call checks the credentials, and the client is not used before that.

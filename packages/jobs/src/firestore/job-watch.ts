@@ -8,14 +8,14 @@
 // J8   Reads wait until the listener has received all that this store has itself written or returned before.
 // J18  A live listener searches for expired leases every half of the shortest TTL.
 import { type QuerySnapshot, Timestamp } from '@google-cloud/firestore';
-import { abortedError, SynclineError } from '@syncline/kernel';
+import { abortedError, backoffMs, SynclineError } from '@syncline/kernel';
 import { noSuchJob } from '../core/refusals.js';
 import type { TaskRow } from '../core/rows.js';
 import type { JobFilter } from '../engine/changes.js';
 import { JobFeed, type JobFeedSource, type SubscriberQuota } from '../engine/job-feed.js';
 import type { EngineDeps } from '../engine/store-adapter.js';
 import { limitValues } from '../limits.js';
-import { reconnectDelayMs, storeUnreachable } from '../reconnect.js';
+import { storeUnreachable } from '../reconnect.js';
 import { type FirestoreCalls, type FirestoreOptions, firestoreError } from './firestore-calls.js';
 import type { FirestoreWrites } from './firestore-writes.js';
 import * as layout from './job-documents.js';
@@ -124,13 +124,14 @@ export class JobWatch implements JobFeedSource {
   async #run(): Promise<void> {
     const { calls, clock, random, metrics } = this.#deps;
     const { reconnect } = this.#options;
+    const spread = { ...reconnect, jitter: 'half' } as const;
     let sinceMs = 0;
     while (!this.hasEnded) {
       this.#connection = new AbortController();
       const { signal } = this.#connection;
       try {
         if (this.#failures > 0)
-          await clock.sleep(reconnectDelayMs(this.#failures - 1, reconnect, random), signal);
+          await clock.sleep(backoffMs(this.#failures - 1, spread, random), signal);
         await calls.ready();
         await this.#listen(signal);
       } catch (thrown) {

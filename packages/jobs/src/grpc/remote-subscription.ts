@@ -3,7 +3,7 @@
 //
 // J9  The parts together equal the uninterrupted stream, or a `gap` marks what is missing.
 import type { ClientReadableStream } from '@grpc/grpc-js';
-import { SynclineError } from '@syncline/kernel';
+import { backoffMs, SynclineError } from '@syncline/kernel';
 import type { GrpcCallStatus } from '@syncline/protocol/grpc';
 import { checkSubscribeOptions } from '../checks/input.js';
 import { checkBatchMax, checkJobId } from '../checks/values.js';
@@ -16,7 +16,7 @@ import {
   type StoreSubscribeOptions,
 } from '../job-store.js';
 import { limitValues } from '../limits.js';
-import { type ReconnectOptions, reconnectDelayMs, storeUnreachable } from '../reconnect.js';
+import { type ReconnectOptions, storeUnreachable } from '../reconnect.js';
 import { jobCalls, type SubscribeRequest } from '../wire/calls.js';
 import { FrameReader } from '../wire/frames.js';
 import { type ChannelDeps, type ChannelPool, contractError, errorOfStatus } from './job-channel.js';
@@ -197,7 +197,7 @@ export class RemoteSubscription implements JobSubscription {
     if (this.#failures >= reconnect.attempts)
       throw storeUnreachable(reconnect, { cursor: this.#after, cause: lost });
     this.#lostAtMs ??= clock.nowMs();
-    const delayMs = reconnectDelayMs(this.#failures, reconnect, random);
+    const delayMs = backoffMs(this.#failures, { ...reconnect, jitter: 'half' }, random);
     this.#failures += 1;
     yield [{ kind: 'stale', sinceMs: this.#lostAtMs, attempt: this.#failures }];
     metrics.add('syncline_jobs_listener_reconnects_total', 1);

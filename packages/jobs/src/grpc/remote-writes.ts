@@ -2,8 +2,7 @@
 // in flight: a separate call for each would cost about three times as much on both sides.
 //
 // A stream is opened by the first write and ended after a period without writes. The server limits the bytes of
-// unanswered writes, so they are counted here. A write that was given up counts until its reply arrives, since the
-// server still holds it.
+// unanswered writes, so they are counted here, also those that were given up but have no reply yet.
 import type { ClientDuplexStream, StatusObject } from '@grpc/grpc-js';
 import { abortedError, SynclineError, type Timer } from '@syncline/kernel';
 import { decode, encode } from '@syncline/kernel/wire';
@@ -27,9 +26,7 @@ import {
   type JobChannel,
 } from './job-channel.js';
 
-export interface RemoteWritesDeps extends ChannelDeps {
-  readonly channel: JobChannel;
-}
+export type RemoteWritesDeps = ChannelDeps & Readonly<{ channel: JobChannel }>;
 
 export class RemoteWrites {
   readonly #deps: RemoteWritesDeps;

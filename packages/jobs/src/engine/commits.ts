@@ -148,6 +148,7 @@ export class Commits {
     const { adapter, clock, jobs, metrics, onPublished } = this.#deps;
     let changed: readonly StagedJob[] | undefined;
     let calls = waiting;
+    for (const { bytes } of waiting) this.quota.add(-1, bytes);
     try {
       await adapter.commit(adapter.shared ? this.#wanted(waiting) : [], (rows) => {
         if (rows.since) jobs.follow(waiting[0]?.jobId ?? '', rows.since);
@@ -184,13 +185,12 @@ export class Commits {
     return this.#taken(waiting, calls.length);
   }
 
-  /** The first ones are no longer waiting, and release their jobs. Returns the others. */
+  /** The first ones have been committed, and release their jobs. Returns the others, which wait again. */
   #taken(waiting: readonly PendingCall[], count: number): readonly PendingCall[] {
-    for (const { jobId, bytes } of waiting.slice(0, count)) {
-      this.quota.add(-1, bytes);
-      this.#deps.jobs.release(jobId);
-    }
-    return waiting.slice(count);
+    for (const { jobId } of waiting.slice(0, count)) this.#deps.jobs.release(jobId);
+    const left = waiting.slice(count);
+    for (const { bytes } of left) this.quota.add(1, bytes);
+    return left;
   }
 
   #wanted(calls: readonly PendingCall[]): readonly CommitRequest[] {

@@ -16,14 +16,21 @@ interface Change {
 
 class CountingStore extends MemoryFeedStore<Change> {
   viewsCount = 0;
+  openCount = 0;
 
   constructor() {
     super({ logMax: 100, pageMax: 2, isInScope: () => true, bytesOf: () => 1 });
   }
 
-  override view(): Promise<FeedView<Change>> {
+  override async view(): Promise<FeedView<Change>> {
     this.viewsCount += 1;
-    return super.view();
+    this.openCount += 1;
+    let isOpen = true;
+    const close = () => {
+      if (isOpen) this.openCount -= 1;
+      isOpen = false;
+    };
+    return { ...(await super.view()), close };
   }
 }
 
@@ -159,4 +166,24 @@ describe('what a feed sends besides changes', () => {
     feed.close();
     expect((await waiting).done).toBe(true);
   });
+});
+
+test('a subscription that is closed while it opens a view leaves none open, at whatever step', async () => {
+  const outcomes = new Set<number>();
+  for (let steps = 0; steps < 40; steps += 1) {
+    const { store, feed, commit } = createFeed();
+    commit(...'abc');
+    store.compact(1); // so that a gap comes before the first page
+    const subscription = feed.subscribe({ scope: undefined, after: 1 });
+    const stream = subscription[Symbol.asyncIterator]();
+    await stream.next();
+    const next = stream.next();
+    for (let step = 0; step < steps; step += 1) await Promise.resolve();
+    subscription.close();
+    await next;
+    await new Promise((resolve) => setImmediate(resolve));
+    expect([steps, store.openCount]).toEqual([steps, 0]);
+    outcomes.add(store.viewsCount);
+  }
+  expect(outcomes).toEqual(new Set([0, 1]));
 });

@@ -99,8 +99,7 @@ export class StoreReader<C extends FeedChange> {
   async *#replay(): Pieces<C> {
     let isDone = false;
     while (!isDone && !this.#isStopped) {
-      const view = await this.#openView();
-      if (!view) return;
+      const view = await this.#deps.openView(this.#stop.signal);
       isDone = yield* this.#readPages(view, view.latest(this.#through), 'snapshot');
       if (isDone) {
         this.#through = view.revision;
@@ -148,8 +147,7 @@ export class StoreReader<C extends FeedChange> {
   }
 
   async *#readStore(coalesces: boolean): Pieces<C> {
-    const view = await this.#openView();
-    if (!view) return;
+    const view = await this.#deps.openView(this.#stop.signal);
     const isLatest = this.#options.history === 'latest';
     const isCompacted = !isLatest && this.#through < view.compactedTo;
     const gap = isCompacted
@@ -165,14 +163,7 @@ export class StoreReader<C extends FeedChange> {
     return { kind: 'gap', reason, fromRevision: this.#through, toRevision };
   }
 
-  async #openView(): Promise<FeedView<C> | undefined> {
-    const view = await this.#deps.openView(this.#stop.signal);
-    if (!this.#isStopped) return view;
-    view.close();
-    return undefined;
-  }
-
-  /** True when the view was read to its end, false when it expired before. */
+  /** True when the view was read to its end, false when it expired before, or the reader was stopped. */
   async *#readPages(
     view: FeedView<C>,
     pages: AsyncIterable<readonly C[]>,
@@ -183,6 +174,7 @@ export class StoreReader<C extends FeedChange> {
     const pinned = new PinnedView(this.#deps.clock, view, { pages, ageMaxMs });
     this.#pinned = pinned;
     try {
+      if (this.#isStopped) return false; // while the view was opened: `stop` could not release it
       if (gap) yield gap;
       for (;;) {
         const page = await pinned.next();

@@ -58,7 +58,9 @@ test('three nodes; one dies and the others keep running; Ctrl-C stops all and le
   const [first, second] = nodes;
   if (first === undefined || second === undefined) throw new Error('three nodes were started');
   process.kill(await processOf(second), 'SIGKILL');
-  await dev.until('report', () => /node 2 exited \(SIGKILL\)/.exec(dev.stderr) ?? undefined);
+  const report =
+    /node 2 exited \(SIGKILL\).*\n.*--node-id 2 .*\nStop it before you stop the others/;
+  await dev.until('report', () => report.exec(dev.stderr) ?? undefined);
   expect((await statusOf(first))?.nodeId).toBe(1);
 
   dev.pressControlC();

@@ -68,7 +68,7 @@ async function dev(world: CliWorld, options: DevOptions): Promise<void> {
     if (!isUp) return;
     const hintSources = { ...loaded, file: undefined, environment };
     announceCluster(world, cluster.nodes, { directory, isKept, hintSources });
-    await runUntilStopped(world, cluster, stopRequest);
+    await runUntilStopped(world, cluster, { stopRequest, isKept });
     sayStopping(world, settings.shutdown.graceMs);
   } finally {
     await cluster.stop(settings.shutdown.graceMs + LATE_MS);
@@ -89,13 +89,14 @@ function parseCount(text: string): number {
 async function runUntilStopped(
   world: CliWorld,
   cluster: LocalCluster,
-  stopRequest: Promise<unknown>,
+  { stopRequest, isKept }: { readonly stopRequest: Promise<unknown>; readonly isKept: boolean },
 ): Promise<void> {
   let isStopping = false;
   const allEnded = cluster.watch(({ nodeId, command }, how) => {
     if (isStopping) return;
     say(world, `syncline: node ${nodeId} exited (${how}). The others keep running. To restart it:`);
     say(world, `  ${command}`);
+    if (!isKept) say(world, 'Stop it before you stop the others: that removes its data too.');
   });
   const isAsked = await Promise.race([stopRequest.then(() => true), allEnded.then(() => false)]);
   isStopping = true;

@@ -107,7 +107,8 @@ async function openJob(
     return store.getJob(jobId, call); // the job may have more tasks than the caller assumes
   });
   if (job === undefined) {
-    throw check.invalidArgument('taskIndex', taskIndex, `an integer from 0 to ${numTasks - 1}`);
+    const wanted = `a number below numTasks, which is ${numTasks}, since tasks are counted from 0`;
+    throw check.invalidArgument('taskIndex', taskIndex, wanted);
   }
   const numbers = { numTasks: job.numTasks, given: numTasks };
   if (job.numTasks !== numTasks && onNumTasksMismatch === 'fail') {

@@ -35,6 +35,13 @@ test('a missing store is refused', async () => {
   );
 });
 
+test('a task that a new job would not have is refused', async () => {
+  const target = { store: stores.create(), ...names, taskIndex: 1 };
+  await expect(createJobManager(target)).rejects.toThrow(
+    'taskIndex is 1; expected a number below numTasks, which is 1, since tasks are counted from 0',
+  );
+});
+
 test('all known names are accepted', async () => {
   const store = stores.create();
   await using job = await createJobManager(
@@ -71,6 +78,18 @@ test.each<[string, (job: JobManager) => Promise<unknown>, string]>([
   await expect(call(job)).rejects.toMatchObject({ code: 'invalid-argument', details: { field } });
   const { states } = await store.listStates('nightly', {}, { afterRevision: 0, limit: 10 });
   expect([states, job.info.revision]).toEqual([[], before]);
+});
+
+test.each<[string, (job: JobManager, tag: never) => Promise<unknown>]>([
+  ['setState', (job, tag) => job.setState(tag)],
+  ['setFinished', (job, tag) => job.setFinished(tag)],
+  ['setWarning', (job, tag) => job.setWarning('slow', tag)],
+  ['setError', (job, tag) => job.setError(new Error('disk full'), tag)],
+])('%s with a tag alone is refused by what was passed', async (_, call) => {
+  await using job = await createJobManager({ store: stores.create(), ...names });
+  await expect(call(job, 'ingest' as never)).rejects.toThrow(
+    'the write is "ingest"; expected an object',
+  );
 });
 
 test('a store refuses unknown fields of a job, of a query and of a lease', async () => {

@@ -77,17 +77,17 @@ export class OpenManager extends OpenReader {
 
   setStarted(write: HelperInput, call?: CallOptions): Promise<SetStateResult> {
     const message = messageOr('🟢 Started', write);
-    return this.setState({ ...write, status: JobStatus.started, message }, call);
+    return this.#setStatus(write, { status: JobStatus.started, message }, call);
   }
 
   setFinished(write: HelperInput, call?: CallOptions): Promise<SetStateResult> {
     const message = messageOr('⚫ Finished', write);
-    return this.setState({ ...write, status: JobStatus.finished, message }, call);
+    return this.#setStatus(write, { status: JobStatus.finished, message }, call);
   }
 
   setWarning(text: string, write: HelperInput, call?: CallOptions): Promise<SetStateResult> {
     const message = warningMessage(text);
-    return this.setState({ ...write, status: JobStatus.warning, message }, call);
+    return this.#setStatus(write, { status: JobStatus.warning, message }, call);
   }
 
   async setError(thrown: unknown, write: ErrorInput, call?: CallOptions): Promise<SetStateResult> {
@@ -95,7 +95,16 @@ export class OpenManager extends OpenReader {
     const status = checkStatus(this.#statusOf(given ?? JobStatus.error));
     const wanted = 'a negative number other than −2, which is a warning';
     refuseUnless(status < 0 && status !== JobStatus.warning, 'status', { value: status, wanted });
-    return this.setState({ ...write, status, message: errorMessage(thrown) }, call);
+    return this.#setStatus(write, { status, message: errorMessage(thrown) }, call);
+  }
+
+  /** A tag alone instead of `{ tag }` would be spread into its letters. */
+  #setStatus(
+    write: HelperInput,
+    own: Pick<WriteInput, 'status' | 'message'>,
+    call?: CallOptions,
+  ): Promise<SetStateResult> {
+    return this.setState(typeof write === 'string' ? write : { ...write, ...own }, call);
   }
 
   async heartbeat(call: CallOptions = {}): Promise<TaskLease> {

@@ -69,6 +69,12 @@ describe('invalid material', () => {
     expectFlaw({ ca: cut(cert) }, ['ca', 'unreadable', /cannot be read \(/]);
   });
 
+  it('the name of a file instead of its text', () => {
+    const { cert } = certificates.server;
+    expectFlaw({ ca: 'secrets/ca.pem' }, ['ca', 'not-pem', /looks like the name of a file/]);
+    expectFlaw({ cert, key: 'server.key' }, ['key', 'not-pem', /looks like the name of a file/]);
+  });
+
   it('files that were swapped', () => {
     const { cert, key } = certificates.server;
     expectFlaw({ cert: key, key: cert }, ['cert', 'not-pem', /are the files swapped\?/]);

@@ -81,15 +81,21 @@ function readCertificates(field: 'cert' | 'ca', pem: Pem | undefined): Certifica
   }
   const hint = text.includes('PRIVATE KEY-----')
     ? 'it holds a key; are the files swapped?'
-    : 'PEM?';
+    : hintFor(text);
   throw flaw(field, 'not-pem', `has no "BEGIN CERTIFICATE" block (${hint})`);
+}
+
+/** PEM text has spaces; a path has none. */
+function hintFor(text: string): string {
+  const isPath = /^[^\s]*[./][^\s]*$/.test(text);
+  return isPath ? 'it looks like the name of a file; pass the text of the file' : 'PEM?';
 }
 
 function checkKey(certificate: X509Certificate, pem: Pem | undefined): void {
   if (pem === undefined) throw flaw('key', 'missing', 'is missing, though a certificate is given');
   const text = pemText(pem);
   if (!text.includes('PRIVATE KEY-----'))
-    throw flaw('key', 'not-pem', 'has no "BEGIN PRIVATE KEY" block (PEM?)');
+    throw flaw('key', 'not-pem', `has no "BEGIN PRIVATE KEY" block (${hintFor(text)})`);
   if (text.includes('ENCRYPTED'))
     throw flaw('key', 'encrypted', 'is encrypted; use one without a passphrase');
   let isOfCertificate: boolean;

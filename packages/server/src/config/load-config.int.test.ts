@@ -54,6 +54,14 @@ test('a variable that holds the secret overrides the file named in the TOML file
   expect(config.credentials.token?.reveal()).toBe('from-variable');
 });
 
+test('the store postgres is refused without the URL of its database', () => {
+  const environment = { SYNCLINE_JOBS_STORE: 'postgres' };
+  expect(() => loadConfig({ environment })).toThrow('jobs.postgres.url_file is not set');
+  const url = { SYNCLINE_JOBS_POSTGRES_URL: 'postgresql://localhost/jobs' };
+  const { config } = loadConfig({ environment: { ...environment, ...url } });
+  expect(config.credentials.jobsPostgresUrl).toBeDefined();
+});
+
 test('setting both variables of one secret is refused, without showing it', () => {
   const environment = { SYNCLINE_TOKEN: 's3cret', SYNCLINE_TOKEN_FILE: write('both', 'x') };
   expect(() => loadConfig({ environment })).toThrow(

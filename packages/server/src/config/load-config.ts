@@ -1,5 +1,6 @@
 // Loads a ServerConfig: reads the configuration file, resolves the settings, then reads the credentials
 // that they name.
+import { SynclineError } from '@syncline/kernel';
 import { readInputFile } from './config-input-file.js';
 import { type FlagValue, type ResolvedSettings, resolveSettings } from './resolve-settings.js';
 import type { ResolvedList } from './resolved-setting.js';
@@ -44,6 +45,12 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   const meshSecret = readSecret(SECRETS.meshSecret, list, sources.environment);
   const redisPassword = readSecret(SECRETS.fairRedisPassword, list, sources.environment);
   const postgresUrl = readSecret(SECRETS.jobsPostgresUrl, list, sources.environment);
+  if (settings.jobs.store === 'postgres' && postgresUrl.secret === undefined)
+    throw new SynclineError(
+      'invalid-argument',
+      'jobs.store is "postgres" but jobs.postgres.url_file is not set. Set it to a file that contains the database URL: postgresql://user:password@host/database',
+      { details: { field: 'jobs.postgres.url_file' } },
+    );
   const credentials = {
     tls,
     token: token.secret,

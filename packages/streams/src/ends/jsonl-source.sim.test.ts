@@ -103,6 +103,23 @@ sim(
   },
 );
 
+sim('a missing file is refused, and its place named if it differs', async (world) => {
+  const signal = new AbortController().signal;
+  const messageOf = async (file: string, root: string) => {
+    const source = jsonlSource({ uid: 'in', files: [file] });
+    source.attach?.({ ...world, path: (path) => root + path.replace(/^\//, '') });
+    const reading = source.read(file, null, signal)[Symbol.asyncIterator]();
+    return await reading.next().catch(String);
+  };
+  const advice = 'Check its name, or set follow to wait for it.';
+  expect(await messageOf('in.jsonl', 'data/')).toContain(
+    `the file in.jsonl does not exist (looked for /data/in.jsonl). ${advice}`,
+  );
+  expect(await messageOf('/in.jsonl', '')).toContain(
+    `the file /in.jsonl does not exist. ${advice}`,
+  );
+});
+
 sim('X38 a file that is rewritten between two reads is position-lost', async (world) => {
   const { files } = world;
   await files.append('in.jsonl', text(0, LINES, 15));

@@ -217,9 +217,10 @@ class JsonlSource<T> implements Source<T, Json> {
   }
 
   #missing(partition: string, place: string): SynclineError {
+    const where = partition === `/${place}` ? '' : ` (looked for /${place})`;
     return new SynclineError(
       'not-found',
-      `source "${this.uid}": the file ${partition} does not exist (looked for /${place})`,
+      `source "${this.uid}": the file ${partition} does not exist${where}. Check its name, or set follow to wait for it.`,
       { details: { uid: this.uid, partition } },
     );
   }

@@ -208,6 +208,7 @@ test('options that cannot work are refused before anything is opened', async () 
     [{ state: 'disk' }, 'state is "disk"; expected one of memory, embedded'],
     [{ order: 'any' }, 'order is "any"; expected one of strict, ready'],
     [{ dir: '' }, 'dir is empty'],
+    [{ checkpoint: 1_000 }, 'checkpoint is 1000; expected an object'],
     [{ chekpoint: {} }, 'unknown option "chekpoint" of start. Did you mean "checkpoint"?'],
     [
       { checkpoint: { every: 1 } },
@@ -219,6 +220,10 @@ test('options that cannot work are refused before anything is opened', async () 
       const refused = startSim(counting({ a: clicks(1) }), ports, options);
       await expect(refused).rejects.toThrow(message);
     }
+    const misplaced = { ...ports, progress: { report() {} } };
+    await expect(start(counting({}), {}, misplaced)).rejects.toThrow(
+      'progress is an option: pass it in the second argument of start',
+    );
     expect(await ports.files.list('')).toEqual([]);
   });
 });

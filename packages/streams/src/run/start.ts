@@ -10,12 +10,11 @@ import {
   type Logger,
   type OptionNames,
   type Random,
-  refuseUnknownOptions,
   type Storage,
   silentLogger,
   silentMetrics,
 } from '@syncline/kernel';
-import { oneOf, refuseUnless } from '@syncline/kernel/checks';
+import { checkKnownKeys, oneOf, refuseUnless } from '@syncline/kernel/checks';
 import { createSystemFiles } from '@syncline/kernel/node';
 import type { EndPorts } from '../ends/source.js';
 import { streamsLimits } from '../limits.js';
@@ -129,6 +128,9 @@ export async function start(
   deps: StartDeps = {},
 ): Promise<PipelineRun> {
   checkOptions(options);
+  const misplaced = Object.keys(deps).find((name) => Object.hasOwn(OPTIONS, name));
+  if (misplaced !== undefined)
+    throw invalid(misplaced, `${misplaced} is an option: pass it in the second argument of start`);
   const world = systemWorld(deps);
   const { clock, random, logger, files, path } = world;
   const { graph: built, workers } = await buildGraph(pipeline, options, deps);
@@ -259,10 +261,10 @@ async function pipelineAndWorkers(given: Pipeline | URL, spawn: SpawnWorkers | u
 
 /** Options may come from a program without types. */
 function checkOptions(options: StartOptions): void {
+  checkKnownKeys(options, 'start', OPTIONS);
   const { checkpoint = {}, dir, state = 'memory', order = 'strict' } = options;
   const { restoreFrom, repeats } = options;
-  refuseUnknownOptions(options, 'start', OPTIONS);
-  refuseUnknownOptions(checkpoint, 'checkpoint', CHECKPOINT_OPTIONS);
+  checkKnownKeys(checkpoint, 'checkpoint', CHECKPOINT_OPTIONS);
   const numbers: readonly (readonly [string, number | undefined, number])[] = [
     ['checkpoint.everyMs', checkpoint.everyMs, EVERY_MS_MIN],
     ['checkpoint.everyRecords', checkpoint.everyRecords, 1],

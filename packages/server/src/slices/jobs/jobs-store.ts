@@ -60,16 +60,10 @@ export function openFirestoreStore(deps: SliceDeps, load = loadFirestore): Promi
 const POSTGRES_CLIENT = { store: 'postgres', name: 'pg', version: 8 };
 
 function openPostgresStore(deps: SliceDeps): Promise<EngineJobStore> {
-  const url = deps.config.credentials.jobsPostgresUrl;
-  if (!url)
-    throw new SynclineError(
-      'invalid-argument',
-      'jobs.store is "postgres" but jobs.postgres.url_file is not set. Set it to a file that contains the database URL: postgresql://user:password@host/database',
-      { details: { field: 'jobs.postgres.url_file' } },
-    );
+  const connectionString = deps.config.credentials.jobsPostgresUrl?.reveal() ?? ''; // it is checked with the settings
   return withClient(POSTGRES_CLIENT, async () => {
     const { createPostgresJobStore } = await import('@syncline/jobs/postgres');
-    return createPostgresJobStore({ connectionString: url.reveal() }, deps);
+    return createPostgresJobStore({ connectionString }, deps);
   });
 }
 

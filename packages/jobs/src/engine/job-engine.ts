@@ -113,7 +113,7 @@ export class EngineJobStore extends LocalJobStore implements AdapterHost {
       writeQueue: this.#commits.quota.count,
       writeQueueBytes: this.#commits.quota.bytes,
       subscribers: this.#quota.count,
-      openSnapshots: this.reads.slots.takenCount,
+      openSnapshots: this.reads.slots.taken.size,
       logRecords: this.#commits.logRecords,
       ...this.#adapter.status?.(),
     };

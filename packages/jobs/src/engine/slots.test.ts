@@ -16,13 +16,13 @@ describe('slots for views', () => {
       return slot;
     });
     await settle();
-    expect([slots.takenCount, order]).toEqual([2, []]);
+    expect([slots.taken.size, order]).toEqual([2, []]);
     first.release();
     await settle();
-    expect([slots.takenCount, order]).toEqual([2, ['third']]);
+    expect([slots.taken.size, order]).toEqual([2, ['third']]);
     (await later[0])?.release();
     (await later[1])?.release();
-    expect([slots.takenCount, order]).toEqual([1, ['third', 'fourth']]);
+    expect([slots.taken.size, order]).toEqual([1, ['third', 'fourth']]);
     expect(() => first.release()).toThrow('once');
   });
 
@@ -35,7 +35,7 @@ describe('slots for views', () => {
     await expect(waiting).rejects.toMatchObject({ code: 'aborted' });
     await expect(slots.take(abort.signal)).rejects.toMatchObject({ code: 'aborted' });
     release();
-    expect(slots.takenCount).toBe(0);
+    expect(slots.taken.size).toBe(0);
   });
 
   test('J21 a caller can wait until all are released, including those of callers that still wait', async () => {
@@ -74,6 +74,6 @@ describe('slots for views', () => {
     expect(asked).toEqual(['busy', 'stalled']);
     expect(timers.pending).toBe(0);
     slot.release();
-    expect(slots.takenCount).toBe(2);
+    expect(slots.taken.size).toBe(2);
   });
 });

@@ -20,8 +20,8 @@ export class Slots {
   readonly #deps: SlotsDeps;
   readonly #slotsMax: number;
   /** Oldest first. */
-  readonly #taken = new Set<Slot>();
-  readonly #waiting = new Set<() => void>();
+  readonly taken = new Set<Slot>();
+  readonly waiting = new Set<() => void>();
   readonly #onFree: (() => void)[] = [];
   #recallTimer: Timer | undefined;
 
@@ -30,22 +30,14 @@ export class Slots {
     this.#slotsMax = slotsMax;
   }
 
-  get takenCount(): number {
-    return this.#taken.size;
-  }
-
-  get waitingCount(): number {
-    return this.#waiting.size;
-  }
-
   async take(signal?: AbortSignal): Promise<Slot> {
     if (signal?.aborted) throw abortedError('waiting for the store', signal);
-    if (this.#taken.size < this.#slotsMax) return this.#take();
+    if (this.taken.size < this.#slotsMax) return this.#take();
     return new Promise((resolve, reject) => {
       const leave = () => {
-        this.#waiting.delete(wake);
+        this.waiting.delete(wake);
         signal?.removeEventListener('abort', giveUp);
-        if (this.#waiting.size > 0) return;
+        if (this.waiting.size > 0) return;
         this.#recallTimer?.cancel();
         this.#recallTimer = undefined;
       };
@@ -57,7 +49,7 @@ export class Slots {
         leave();
         if (signal) reject(abortedError('waiting for the store', signal));
       };
-      this.#waiting.add(wake);
+      this.waiting.add(wake);
       signal?.addEventListener('abort', giveUp);
       this.#recallTimer ??= this.#scheduleRecall();
     });
@@ -65,22 +57,22 @@ export class Slots {
 
   /** Resolves when no slot is taken and no one is waiting for one. */
   async free(): Promise<void> {
-    if (this.#taken.size > 0) await new Promise<void>((resolve) => this.#onFree.push(resolve));
+    if (this.taken.size > 0) await new Promise<void>((resolve) => this.#onFree.push(resolve));
   }
 
   #take(): Slot {
-    const report = () => this.#deps.onChanged?.(this.#taken.size);
+    const report = () => this.#deps.onChanged?.(this.taken.size);
     const slot: Slot = {
       release: () => {
-        assert(this.#taken.delete(slot), 'a slot is released once');
-        const [next] = this.#waiting;
+        assert(this.taken.delete(slot), 'a slot is released once');
+        const [next] = this.waiting;
         next?.();
         report();
-        if (this.#taken.size === 0) for (const resolve of this.#onFree.splice(0)) resolve();
+        if (this.taken.size === 0) for (const resolve of this.#onFree.splice(0)) resolve();
       },
       [Symbol.dispose]: () => slot.release(),
     };
-    this.#taken.add(slot);
+    this.taken.add(slot);
     report();
     return slot;
   }
@@ -90,8 +82,8 @@ export class Slots {
     const { value: stallMs } = kernelLimits.feedViewStallMs;
     return this.#deps.clock.setTimer(stallMs, () => {
       this.#recallTimer = this.#scheduleRecall();
-      let missing = this.#waiting.size;
-      for (const slot of [...this.#taken]) {
+      let missing = this.waiting.size;
+      for (const slot of [...this.taken]) {
         if (missing === 0) return;
         if (slot.tryRelease?.()) missing -= 1;
       }

@@ -190,7 +190,7 @@ export class FirestoreCalls {
     gaveUp.throwIfAborted();
     await this.ready();
     const waiting = 'calls are waiting for Firestore. Try again later, or raise concurrencyMax.';
-    if (this.#slots.waitingCount >= limitValues.firestoreCallsWaitingMax)
+    if (this.#slots.waiting.size >= limitValues.firestoreCallsWaitingMax)
       throw overloaded('firestoreCallsWaitingMax', waiting);
     using _slot = await this.#slots.take(gaveUp);
     gaveUp.throwIfAborted();

@@ -66,7 +66,7 @@ export class RemoteWrites {
         bytes,
         settle: (result) => {
           if (!this.#unsettled.delete(pending)) return;
-          this.#leaveQueue(pending);
+          if (this.#waiting.delete(pending)) this.#waitingBytes -= bytes;
           timer.cancel();
           signal?.removeEventListener('abort', abort);
           if (this.#unsettled.size === 0 && this.#call !== undefined) this.#awaitIdle();
@@ -90,10 +90,6 @@ export class RemoteWrites {
     this.#planned?.cancel();
     this.#idleTimer?.cancel();
     for (const call of this.#calls) call.cancel();
-  }
-
-  #leaveQueue(write: PendingWrite): void {
-    if (this.#waiting.delete(write)) this.#waitingBytes -= write.bytes;
   }
 
   /** Once sent, it is unknown whether the write has arrived. */
@@ -120,7 +116,8 @@ export class RemoteWrites {
         bytes += write.bytes;
         if (bytes > bytesMax) break;
         writes.push(write);
-        this.#leaveQueue(write);
+        this.#waiting.delete(write);
+        this.#waitingBytes -= write.bytes;
       }
       if (writes.length === 0) return; // continued when there is room
       this.#call.send(writes);

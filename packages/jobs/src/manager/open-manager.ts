@@ -77,17 +77,17 @@ export class OpenManager extends OpenReader {
 
   setStarted(write: HelperInput, call?: CallOptions): Promise<SetStateResult> {
     const message = messageOr('🟢 Started', write);
-    return this.#setStatus(write, { status: JobStatus.started, message }, call);
+    return this.setState(withStatus(write, JobStatus.started, message), call);
   }
 
   setFinished(write: HelperInput, call?: CallOptions): Promise<SetStateResult> {
     const message = messageOr('⚫ Finished', write);
-    return this.#setStatus(write, { status: JobStatus.finished, message }, call);
+    return this.setState(withStatus(write, JobStatus.finished, message), call);
   }
 
   setWarning(text: string, write: HelperInput, call?: CallOptions): Promise<SetStateResult> {
     const message = warningMessage(text);
-    return this.#setStatus(write, { status: JobStatus.warning, message }, call);
+    return this.setState(withStatus(write, JobStatus.warning, message), call);
   }
 
   async setError(thrown: unknown, write: ErrorInput, call?: CallOptions): Promise<SetStateResult> {
@@ -95,16 +95,7 @@ export class OpenManager extends OpenReader {
     const status = checkStatus(this.#statusOf(given ?? JobStatus.error));
     const wanted = 'a negative number other than −2, which is a warning';
     refuseUnless(status < 0 && status !== JobStatus.warning, 'status', { value: status, wanted });
-    return this.#setStatus(write, { status, message: errorMessage(thrown) }, call);
-  }
-
-  /** A tag alone instead of `{ tag }` would be spread into its letters. */
-  #setStatus(
-    write: HelperInput,
-    own: Pick<WriteInput, 'status' | 'message'>,
-    call?: CallOptions,
-  ): Promise<SetStateResult> {
-    return this.setState(typeof write === 'string' ? write : { ...write, ...own }, call);
+    return this.setState(withStatus(write, status, errorMessage(thrown)), call);
   }
 
   async heartbeat(call: CallOptions = {}): Promise<TaskLease> {
@@ -367,4 +358,9 @@ export class OpenManager extends OpenReader {
 function messageOr(usual: string, write: HelperInput | undefined): string {
   const message = write?.message;
   return message === undefined || message === '' ? usual : message;
+}
+
+/** A tag alone instead of `{ tag }` is refused later: spreading it would give its letters. */
+function withStatus(write: HelperInput, status: number, message: string): WriteInput {
+  return typeof write === 'string' ? write : { ...write, status, message };
 }

@@ -81,16 +81,16 @@ export class PostgresWatch {
     for (let attempt = 0; !signal.aborted; ) {
       try {
         this.#session ??= await this.#listen(host);
+        await this.#poll(this.#session, host);
         if (attempt > 0) await host.markLive();
         attempt = 0;
-        await this.#poll(this.#session, host);
         await this.#untilNextPoll(this.#session);
       } catch (thrown) {
         if (signal.aborted) break;
         if (attempt === 0) lostAtMs = clock.nowMs();
         attempt += 1;
-        const { code } = SynclineError.from(thrown);
-        logger.warn('🟡 PostgreSQL unreachable', { attempt, error: code });
+        const { code, message } = SynclineError.from(thrown);
+        logger.warn('🟡 PostgreSQL unreachable', { attempt, error: code, reason: message });
         host.markStale({ sinceMs: lostAtMs, attempt });
         this.#end();
         await clock.sleep(backoffMs(attempt - 1, RECONNECT, random), signal).catch(() => {});

@@ -29,7 +29,7 @@ describe('system files', () => {
 
   it('refuses a pipe without a writer, and a device, instead of waiting or reading nothing', async () => {
     await using subject = await createRoot();
-    execFileSync('mkfifo', [join(subject.root, 'pipe')]);
+    execFileSync('mknod', [join(subject.root, 'pipe'), 'p']);
     await symlink('/dev/zero', join(subject.root, 'device'));
     const refused = { code: 'invalid-argument', message: expect.stringContaining('a pipe or') };
     for (const path of ['pipe', 'device'])

@@ -58,7 +58,12 @@ export class DashboardTraffic implements AsyncDisposable {
     await traffic.#redis.sadd(control, 'a');
     await traffic.#redis.sadd(Buffer.from([0xff, 0x00, 0xfe]), 'binary');
     await traffic.#redis.sadd('fruits', ...Array.from({ length: 250 }, (_, at) => `fruit-${at}`));
-    await traffic.report(markup, { state: 'running', error: markup, heldBackBy: reordered });
+    await traffic.report(markup, {
+      state: 'running',
+      error: markup,
+      heldBackBy: reordered,
+      watermarkMs: 1e300,
+    });
     traffic.#running = traffic.#run();
     return traffic;
   }

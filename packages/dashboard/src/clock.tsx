@@ -1,7 +1,7 @@
 // Time on the page: one timer updates all ages, which are relative to the server's clock.
 import { createContext } from 'preact';
 import { useContext, useEffect, useState } from 'preact/hooks';
-import { formatAge, formatDateTime } from './format.js';
+import { formatAge, formatDateTime, isoTime } from './format.js';
 import type { Connection } from './live.js';
 
 const TICK_MS = 1_000;
@@ -38,7 +38,7 @@ export function clockOffset({ serverAtMs, receivedAtMs }: Connection): number {
 export function Age({ atMs }: { readonly atMs: number }) {
   const now = useNow() + useContext(ServerClock);
   return (
-    <time dateTime={new Date(atMs).toISOString()} title={formatDateTime(atMs)}>
+    <time dateTime={isoTime(atMs)} title={formatDateTime(atMs)}>
       {formatAge(Math.max(0, now - atMs))}
     </time>
   );

@@ -57,10 +57,14 @@ export function formatTime(atMs: number): string {
 }
 
 export function formatDateTime(atMs: number): string {
-  return new Date(atMs)
-    .toISOString()
-    .replace('T', ' ')
-    .replace(/\.\d+Z$/, ' UTC');
+  const time = isoTime(atMs);
+  return time?.replace('T', ' ').replace(/\.\d+Z$/, ' UTC') ?? `${atMs} ms since 1970`;
+}
+
+/** Undefined if the time, which a client may have sent, is too far away for a date. */
+export function isoTime(atMs: number): string | undefined {
+  const date = new Date(atMs);
+  return Number.isNaN(date.getTime()) ? undefined : date.toISOString();
 }
 
 /** Truncated, not rounded: 100 only when everything is done. */

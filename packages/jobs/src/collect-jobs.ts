@@ -9,7 +9,6 @@ import type { JobQuery, JobSummary } from './job.js';
 import type { CallOptions, JobStore } from './job-store.js';
 
 const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 
 export type RetentionPolicy = Readonly<{
   /** How long a job whose cells are all finished is kept after its last change. Default 7 days. */
@@ -24,7 +23,7 @@ const POLICY = { finishedMs: true, markedMs: true, idleMs: true, signal: true, o
 
 /** Why a job may be deleted; undefined if it may not. `nowMs` is by the caller's clock, not the store's. */
 function reasonToDelete({ job, cells }: JobSummary, policy: RetentionPolicy, nowMs: number) {
-  const { finishedMs = 7 * DAY_MS, markedMs = HOUR_MS, idleMs = Infinity } = policy;
+  const { finishedMs = 7 * 24 * HOUR_MS, markedMs = HOUR_MS, idleMs = Infinity } = policy;
   if (job.deletedAtMs !== undefined)
     return nowMs - job.deletedAtMs >= markedMs ? 'marked' : undefined;
   const unchangedMs = nowMs - job.changedAtMs;

@@ -95,7 +95,7 @@ export function jobWrites(parts: EngineParts, leases: Leases): StoreWrites {
         if (!hasCode(thrown, 'corrupt') || !adapter.deleteDamaged) throw thrown;
         const deleted = await commits.whenInSync(() => adapter.deleteDamaged?.(jobId, incarnation));
         if (deleted) commits.noteDeleted(jobId);
-        if (deleted?.incarnation !== undefined) leases.watch.forgetJob(deleted.incarnation);
+        if (deleted?.incarnation !== undefined) leases.watch.forget(deleted.incarnation);
         return deleted !== undefined;
       }
     },

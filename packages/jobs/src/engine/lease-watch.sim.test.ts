@@ -169,7 +169,7 @@ describe('the lease watch', () => {
       watch.watch(lease(1, 1), 1_000);
       watch.watch(lease(1, 2), 3_000);
       watch.watch({ ...lease(2), incarnation: 'i2' }, 1_000);
-      watch.forgetJob('i2');
+      watch.forget('i2');
       await clock.sleep(2_900);
       expect(reports).toEqual([]);
       await clock.sleep(1_000);

@@ -111,10 +111,7 @@ export function createLeases({ adapter, clock, commits, jobs, logger, metrics }:
     follow({ row, tasks, writers, isRowChanged, isDeleted }: StagedJob): void {
       const { jobId, incarnation } = row;
       if (shared) return;
-      if (isDeleted) {
-        watch.forgetJob(incarnation);
-        return;
-      }
+      if (isDeleted) return watch.forget(incarnation);
       for (const { taskId, epoch, state, ttlMs } of tasks.values()) {
         if (state === 'held') watch.watch({ jobId, incarnation, taskId, epoch }, ttlMs);
         else watch.forget(incarnation, taskId);
@@ -205,14 +202,12 @@ export class LeaseWatch {
     return entry !== undefined && entry.deadlineMs <= this.#uptimeMs();
   }
 
-  forget(incarnation: string, taskId: number): void {
+  /** The lease of a task, or of all tasks. */
+  forget(incarnation: string, taskId?: number): void {
     const tasks = this.#jobs.get(incarnation);
-    tasks?.delete(taskId);
+    if (taskId === undefined) tasks?.clear();
+    else tasks?.delete(taskId);
     if (tasks?.size === 0) this.#jobs.delete(incarnation);
-  }
-
-  forgetJob(incarnation: string): void {
-    this.#jobs.delete(incarnation);
   }
 
   /** Call it when the expected tags have changed: tasks that had no work left may have some now. */

@@ -20,7 +20,6 @@ import {
 import { limitValues } from '../limits.js';
 import { type Call, SERVICE } from '../wire/calls.js';
 
-/** What a connection to a server needs. */
 export type ChannelDeps = Readonly<{ clock: Clock; target: GrpcTarget }>;
 
 const { serialize, deserialize } = grpcBytes;

@@ -154,6 +154,9 @@ const TRUST = {
   own: 'sslcert and sslkey in the connection string, or ssl.cert and ssl.key of the pool',
 };
 
+const PRIMARY = 'Promote it, or connect to the primary.';
+const TABLES = 'Restore a backup of the schema, or restart to begin with an empty one.';
+
 function postgresError(thrown: unknown, outcome: Outcome): SynclineError {
   const detail = thrown instanceof Error ? thrown.message.slice(0, 256) : String(thrown);
   const code: unknown = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined;
@@ -168,7 +171,12 @@ function postgresError(thrown: unknown, outcome: Outcome): SynclineError {
   if (state === '53100') return error('storage-full', `has no space left: ${detail}`);
   if (/^(28|3D|42501)/.test(state))
     return error('unauthenticated', `refused the connection: ${detail}. ${advice}`);
-  if (/^(|08.*|53.*|57P.*|25P03)$/.test(state))
+  if (/^(|08.*|53.*|57P.*|25P03|55000)$/.test(state))
     return error('unavailable', `is unreachable: ${detail}`);
+  // It may be about to take over.
+  if (state === '25006' || (state === '0A000' && /recovery/.test(detail)))
+    return error('unavailable', `is a replica, or read-only: ${detail}. ${PRIMARY}`);
+  if (state === '42P01' || state === '3F000')
+    return error('storage-failed', `has lost the tables of the store: ${detail}. ${TABLES}`);
   return error('storage-failed', `refused the statement: ${detail} (${state})`);
 }

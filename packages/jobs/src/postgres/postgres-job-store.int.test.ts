@@ -1,6 +1,8 @@
 // How the PostgreSQL store begins and what it says when it cannot: nothing that a connection does ends the process.
 import { once, setMaxListeners } from 'node:events';
+import { writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
+import { join } from 'node:path';
 import { createSecureContext, TLSSocket } from 'node:tls';
 import { createSystemClock, silentLogger } from '@syncline/kernel';
 import { makeCertificates, type PostgresServer, startPostgres } from '@syncline/testkit';
@@ -26,6 +28,14 @@ async function refusalOf(options: Partial<PostgresJobStoreOptions>) {
   );
   expect(store).toMatchObject({ name: 'SynclineError' });
   return store as { readonly code: string; readonly details: Readonly<Record<string, unknown>> };
+}
+
+/** One statement on a connection of its own. */
+async function ask(statement: string, { connectionString } = server) {
+  const pool = new pg.Pool({ connectionString: connectionString(), max: 1 });
+  const { rows } = await pool.query<Record<string, string>>(statement);
+  await pool.end();
+  return rows;
 }
 
 test('an invalid option is refused by name', async () => {
@@ -159,6 +169,46 @@ test('subscribers are notified when the listening connection is lost, not at the
     await pool.end();
   }
   expect(seen.filter((kind, at) => kind !== seen[at - 1])).toEqual(['synced', 'stale', 'live']);
+});
+
+test('a replica is unavailable until it is promoted', async () => {
+  await using other = await startPostgres();
+  const connectionString = other.connectionString();
+  await using store = await createPostgresJobStore({ connectionString });
+  const writer = await TaskWriter.claim(store, await createJob(store));
+  const [{ data_directory: directory = '' } = {}] = await ask('SHOW data_directory', other);
+  await other.kill();
+  await writeFile(join(directory, 'standby.signal'), '');
+  await other.start();
+  const refused = { code: 'unavailable', outcome: 'not-applied', retryable: true };
+  const message = expect.stringMatching(/replica.*during recovery.*connect to the primary/);
+  await expect(writer.set('ingest', 1)).rejects.toMatchObject({ ...refused, message });
+  await ask('SELECT pg_promote()', other);
+  expect(await writer.set('ingest', 1)).toMatchObject({ status: 1, version: 1 });
+});
+
+test('tables that are gone are named, and a subscriber is told once', async () => {
+  const options = { connectionString: server.connectionString(), schema: 'dropped' };
+  const warnings: Readonly<Record<string, unknown>>[] = [];
+  const logger = { ...silentLogger, warn: (_: string, fields = {}) => void warnings.push(fields) };
+  await using store = await createPostgresJobStore(options, { logger });
+  await createJob(store);
+  const attempts: number[] = [];
+  for await (const event of store.subscribe(JOB_ID, { scope: {} })) {
+    if (event.kind === 'synced') await ask('DROP SCHEMA dropped CASCADE');
+    expect(event.kind).not.toBe('live');
+    if (event.kind === 'stale') attempts.push(event.attempt);
+    if (attempts.length === 4) break;
+  }
+  expect(attempts).toEqual([1, 2, 3, 4]);
+  const reasons = warnings.flatMap(({ reason }) => reason ?? []);
+  expect(reasons).toEqual([expect.stringContaining('lost the tables of the store')]);
+  await expect(createJob(store, { jobId: 'other' })).rejects.toMatchObject({
+    code: 'storage-failed',
+    message: expect.stringMatching(
+      /lost the tables of the store: relation "jobs".*Restore a backup/,
+    ),
+  });
 });
 
 test('jobs with subscribers stay in memory, so no more of them are followed than the cache can hold', async () => {

@@ -83,17 +83,19 @@ export class PostgresWatch {
     for (let attempt = 0; !signal.aborted; ) {
       try {
         this.#session ??= await this.#listen(host);
-        if (attempt > 0) await host.markLive();
         await this.#poll(this.#session, host);
-        if (attempt > 0) logger.info('PostgreSQL reachable again');
+        if (attempt > 0) {
+          await host.markLive();
+          logger.info('PostgreSQL reachable again');
+        }
         attempt = 0;
         await clock.sleep(limitValues.postgresPollMs, this.#lost).catch(() => {});
       } catch (thrown) {
         if (signal.aborted) break;
         if (attempt === 0) lostAtMs = clock.nowMs();
         attempt += 1;
-        const { code } = SynclineError.from(thrown);
-        if (attempt === 1) logger.warn('🟡 PostgreSQL unreachable', { error: code });
+        const { code, message: reason } = SynclineError.from(thrown);
+        if (attempt === 1) logger.warn('🟡 PostgreSQL unreachable', { error: code, reason });
         host.markStale({ sinceMs: lostAtMs, attempt });
         this.#end();
         await clock.sleep(backoffMs(attempt - 1, RECONNECT, random), signal).catch(() => {});

@@ -33,6 +33,7 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   },
   ENOTDIR: wrongPath('part of the path is a file, not a directory'),
   EISDIR: wrongPath('it is a directory'),
+  ESPIPE: wrongPath('it is a pipe or a device, not a file'),
   ENAMETOOLONG: wrongPath('the name is too long'),
   ELOOP: wrongPath('its symbolic links form a loop'),
   EINVAL: wrongPath('the file system does not allow this'),

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdtemp, rm, stat, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -24,6 +25,15 @@ describe('system files', () => {
       `cannot read ${subject.root}/none: no such file or directory. Check its name.`,
     );
     expect(error.details).toEqual({ path: `${subject.root}/none`, errno: 'ENOENT' });
+  });
+
+  it('refuses a pipe without a writer, and a device, instead of waiting or reading nothing', async () => {
+    await using subject = await createRoot();
+    execFileSync('mknod', [join(subject.root, 'pipe'), 'p']);
+    await symlink('/dev/zero', join(subject.root, 'device'));
+    const refused = { code: 'invalid-argument', message: expect.stringContaining('a pipe or') };
+    for (const path of ['pipe', 'device'])
+      await expect(subject.files.readAt(path, 0, 1)).rejects.toMatchObject(refused);
   });
 
   it('reads a directory through a symbolic link, and removes only the link', async () => {

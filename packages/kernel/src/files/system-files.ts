@@ -8,6 +8,7 @@
 // K31  A rename replaces its target in one step.
 // K33  An error of a sync is final for its file.
 import {
+  constants,
   type FileHandle,
   lstat,
   mkdir,
@@ -48,9 +49,12 @@ class SystemFiles implements Files {
   async readAt(path: string, offset: number, length: number): Promise<Uint8Array> {
     checkPlace(offset, length);
     return this.#try('read', path, async (place) => {
-      await using file = await open(place, 'r');
-      const { size } = await file.stat();
-      const bytes = new Uint8Array(Math.min(length, Math.max(size - offset, 0)));
+      // Otherwise opening a pipe waits for its writer, and nothing could end that.
+      await using file = await open(place, constants.O_RDONLY | constants.O_NONBLOCK);
+      const found = await file.stat();
+      if (!found.isFile() && !found.isDirectory())
+        throw Object.assign(new Error('not a regular file'), { code: 'ESPIPE' });
+      const bytes = new Uint8Array(Math.min(length, Math.max(found.size - offset, 0)));
       return bytes.subarray(0, await readFully(file, bytes, offset));
     });
   }

@@ -41,6 +41,13 @@ class Reader {
     this.#source.attach?.({ ...world, path: (path) => path });
   }
 
+  /** As at the start of a run. */
+  async check(): Promise<void> {
+    this.#reading = undefined;
+    const { position = null } = this.batches.at(-1) ?? {};
+    await this.#source.check('in.jsonl', position, this.#stop.signal);
+  }
+
   async next(): Promise<SourceBatch<Json>> {
     for (;;) {
       const from = this.batches.at(-1)?.position ?? null;
@@ -199,6 +206,54 @@ sim('a new file that is renamed before its first line is read is found again', a
   await reader.readThrough(29);
   expect(reader.items).toEqual(numbers(0, 30));
 });
+
+sim('an empty file that is renamed with its first lines is read first', async (world) => {
+  const { files } = world;
+  await files.append('in.jsonl', Buffer.alloc(0));
+  const reader = new Reader(world, { rotation: 'rename' });
+  await reader.readToIdle();
+  await files.append('in.jsonl', text(0, 10));
+  await files.rename('in.jsonl', 'in.jsonl.1');
+  await files.append('in.jsonl', text(10, 20));
+  await reader.readThrough(19);
+  expect(reader.items).toEqual(numbers(0, 20));
+});
+
+sim(
+  'X38 a rotation that was missed is position-lost, and older files are no sign of it',
+  async (world) => {
+    const { files, clock } = world;
+    const append = async (name: string, from: number, to: number) => {
+      await clock.sleep(1_000);
+      await files.append(name, text(from, to));
+    };
+    await append('in.jsonl.2', 100, 110); // read to its end long ago
+    await append('in.jsonl', 0, 10);
+    const reader = new Reader(world, { rotation: 'rename' });
+    await reader.readToIdle();
+    await files.rename('in.jsonl.2', 'in.jsonl.3');
+    await files.rename('in.jsonl', 'in.jsonl.2');
+    await append('in.jsonl', 10, 20);
+    await append('in.jsonl.pos', 10, 20);
+    await reader.readThrough(19);
+    await append('in.jsonl', 20, 30);
+    await files.rename('in.jsonl', 'in.jsonl.1');
+    await append('in.jsonl', 30, 40);
+    await files.rename('in.jsonl', 'in.jsonl.4');
+    await append('in.jsonl', 40, 50);
+    await expect(reader.readThrough(49)).rejects.toMatchObject({
+      code: 'position-lost',
+      message: expect.stringContaining('in.jsonl.4 was not read'),
+    });
+    expect(reader.items).toEqual(numbers(0, 30));
+    await expect(reader.check()).rejects.toMatchObject({ code: 'position-lost' });
+    await files.append('in.jsonl.1', text(30, 40));
+    await files.remove('in.jsonl.4');
+    await reader.check();
+    await reader.readThrough(49);
+    expect(reader.items).toEqual(numbers(0, 50));
+  },
+);
 
 /** Counts the bytes that are read from files. */
 function counted(world: SimulatedBody) {

@@ -6,7 +6,13 @@
 // so a restarted run splits them at the same places.
 //
 // X38  A file that was truncated, rewritten or replaced is reported as `position-lost`, never read from a wrong place.
-import { assert, type OptionNames, refuseUnknownOptions, SynclineError } from '@syncline/kernel';
+import {
+  assert,
+  type FileStat,
+  type OptionNames,
+  refuseUnknownOptions,
+  SynclineError,
+} from '@syncline/kernel';
 import { crc32 } from '@syncline/kernel/node';
 import { streamsLimits } from '../limits.js';
 import { optionMissing, positionLost } from './end-error.js';
@@ -26,7 +32,8 @@ export interface JsonlSourceOptions {
   readonly follow?: boolean;
   /**
    * `rename`: a file may be renamed within its directory and replaced by a new one. The old file is followed until the
-   * new one has content, and read to its end first. Default: a replaced file is `position-lost`. Requires `follow`.
+   * new one has content, and read to its end first. Default: a replaced file is `position-lost`, as is one that was
+   * rotated twice before it was read to its end. Requires `follow`.
    */
   readonly rotation?: 'rename';
   /** Lines per batch. Default 512. */
@@ -78,7 +85,10 @@ class JsonlSource<T> implements Source<T, Json> {
 
   async check(partition: string, position: Json): Promise<void> {
     const { files } = this.#options;
-    await this.#locate(partition, position as unknown as JsonlPosition);
+    const last = position as unknown as JsonlPosition;
+    const file = await this.#locate(partition, last);
+    const successor = await this.#successorOf(partition, file);
+    if (successor !== undefined) await this.#checkNoneBetween(partition, last, file, successor);
     if (!files.includes(partition)) await this.#checkDistinct([partition, ...files]);
   }
 
@@ -189,6 +199,7 @@ class JsonlSource<T> implements Source<T, Json> {
         if (signal.aborted) return;
       }
       if (successor !== undefined) {
+        await this.#checkNoneBetween(partition, cursor.position(), file, successor);
         // With the inode, the new file is found even if it is renamed before its first line is read.
         position = { inode: successor.inode, offset: 0, tail: 0 };
         yield { items: [], position: position as unknown as Json, nextIncarnation: true };
@@ -198,6 +209,8 @@ class JsonlSource<T> implements Source<T, Json> {
         yield { items: [], position: cursor.position() as unknown as Json, end: true };
         return;
       }
+      // An empty file may be renamed as soon as it has its first lines.
+      if (this.#options.rotation === 'rename') position ??= cursor.position();
       yield { items: [], position: position as unknown as Json, idle: true };
       await clock.sleep(pollMs, signal);
     }
@@ -209,6 +222,33 @@ class JsonlSource<T> implements Source<T, Json> {
     if (this.#options.rotation !== 'rename' || place === path(partition)) return undefined;
     const stat = await files.stat(path(partition));
     return stat !== undefined && stat.bytes > 0 ? stat : undefined;
+  }
+
+  /** A file that was written and renamed after this one, while nobody looked, is found by its name and its age. */
+  async #checkNoneBetween(
+    partition: string,
+    position: JsonlPosition,
+    { place, inode }: LocatedFile,
+    successor: FileStat,
+  ): Promise<void> {
+    const { files } = this.#world;
+    const at = place.lastIndexOf('/') + 1;
+    const directory = place.slice(0, Math.max(0, at - 1));
+    const read = await files.stat(place);
+    for (const name of await files.list(directory)) {
+      if (patternOf(name) !== patternOf(place.slice(at))) continue;
+      const other = await files.stat(`${place.slice(0, at)}${name}`);
+      if (other === undefined || other.bytes === 0) continue;
+      if (other.inode === inode || other.inode === successor.inode) continue;
+      if (read === undefined || other.modifiedMs <= read.modifiedMs) continue;
+      const found = `it was rotated more than once since then, and ${name} was not read`;
+      throw positionLost({
+        uid: this.uid,
+        partition,
+        position: position as unknown as Json,
+        found,
+      });
+    }
   }
 
   async #fileAt(place: string): Promise<LocatedFile | undefined> {
@@ -224,4 +264,9 @@ class JsonlSource<T> implements Source<T, Json> {
       { details: { uid: this.uid, partition } },
     );
   }
+}
+
+/** Equal for all files of a rotation, such as `in.jsonl.1` and `in.jsonl.2`, or those with a date in their name. */
+function patternOf(name: string): string {
+  return name.replace(/\d+/g, '#');
 }

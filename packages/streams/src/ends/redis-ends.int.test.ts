@@ -335,6 +335,16 @@ describe('redisKvSink', () => {
     await sink.close?.();
   });
 
+  test('a change of an unknown kind is a bad record, and shown', async () => {
+    const write = () => [['incr', 'n']] as never;
+    const sink = redisKvSink({ uid: 'kv', url: redis.url, prefix: 'kv:', write });
+    await expect(sink.deliver(part(1, ['a']), fence, signal)).rejects.toMatchObject({
+      code: 'bad-record',
+      message: expect.stringContaining('write returned ["incr","n"]; expected a change'),
+    });
+    await sink.close?.();
+  });
+
   test('a row without a key, a fraction and the key of the guard are bad records', async () => {
     const plain = redisKvSink({ uid: 'kv', url: redis.url, prefix: 'kv:' });
     const row = { id: 'x', value: 1 };

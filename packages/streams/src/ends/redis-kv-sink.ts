@@ -71,5 +71,10 @@ function toCommand(prefix: string, change: KvWrite): Command {
       if (!Number.isSafeInteger(change.by))
         throw new SynclineError('bad-record', `cannot increment by ${change.by}: not an integer`);
       return ['HINCRBY', key, change.field, change.by];
+    default:
+      throw new SynclineError(
+        'bad-record',
+        `write returned ${JSON.stringify(change)}; expected a change with the kind set, delete, set-field or increment-field`,
+      );
   }
 }

@@ -206,10 +206,14 @@ export function refuse(
   env.deadLetters.add(env.name, batch, at, error);
 }
 
-/** Whether the error is not caused by the item: the store cannot be read or written. */
+/**
+ * Whether the error is not caused by the item: the store cannot be read or written. `unavailable` means that it is being
+ * reopened after its disk was full, so the run returns to its last epoch and tries again.
+ */
 function isStoreError(thrown: unknown): boolean {
   if (!(thrown instanceof SynclineError)) return false;
-  return ['corrupt', 'too-new', 'storage-failed', 'storage-full'].includes(thrown.code);
+  const codes = ['corrupt', 'too-new', 'storage-failed', 'storage-full', 'unavailable'];
+  return codes.includes(thrown.code);
 }
 
 function itemError(batch: Batch, at: number, name: string, thrown: unknown): SynclineError {

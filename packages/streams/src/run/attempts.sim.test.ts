@@ -227,6 +227,53 @@ sim('a directory that cannot be read is not left locked', async (world) => {
   await second.stop();
 });
 
+sim('a store that is being reopened delays the run, and no record is to blame', async (world) => {
+  let isReopening = false;
+  const openStorage = async (at: string) =>
+    new Proxy(await world.openStorage(at), {
+      get(target, name) {
+        if (name === 'get' && isReopening)
+          throw new SynclineError('unavailable', 'the store is being reopened');
+        const value: unknown = Reflect.get(target, name, target);
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+  const dead: unknown[] = [];
+  const seen = new Set<string>();
+  const pipeline = definePipeline('p', (p) => {
+    p.source(ticking(world))
+      .keyBy((n) => n)
+      .reduce({
+        uid: 'sums',
+        initial: () => 0,
+        add: (sum, n) => sum + n,
+        onError: callbackSink({ uid: 'dead', call: async (rows) => void dead.push(...rows) }),
+      })
+      .to(
+        callbackSink({
+          uid: 'out',
+          call: async (rows) => rows.forEach(({ value }) => void seen.add(JSON.stringify(value))),
+        }),
+      );
+  });
+  const run = await startIn(
+    world,
+    pipeline,
+    { state: 'embedded', checkpoint: { everyMs: 5_000 } },
+    { openStorage },
+  );
+  await run.checkpoint();
+  isReopening = true;
+  await world.clock.sleep(100);
+  const { state } = run;
+  isReopening = false;
+  await world.clock.sleep(10_000);
+  await run.stop();
+  expect(state).toBe('stalled');
+  expect(dead).toEqual([]);
+  expect(seen.size).toBe(run.progress().recordsIn);
+});
+
 sim('a source that cannot take an acknowledgement does not prevent a start', async (world) => {
   let isDown = false;
   const source: Source<number, number> = {

@@ -110,8 +110,8 @@ export function createLeases({ adapter, clock, commits, jobs, logger, metrics }:
 
     follow({ row, tasks, writers, isRowChanged, isDeleted }: StagedJob): void {
       const { jobId, incarnation } = row;
-      if (shared) return;
-      if (isDeleted) return watch.forget(incarnation);
+      if (isDeleted && !shared) watch.forget(incarnation);
+      if (isDeleted || shared) return;
       for (const { taskId, epoch, state, ttlMs } of tasks.values()) {
         if (state === 'held') watch.watch({ jobId, incarnation, taskId, epoch }, ttlMs);
         else watch.forget(incarnation, taskId);

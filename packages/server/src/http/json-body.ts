@@ -18,7 +18,7 @@ const BODY_ERRORS: ReadonlyMap<unknown, string> = new Map([
   ],
   [
     'FST_ERR_CTP_INVALID_JSON_BODY',
-    'the body is not valid JSON (the keys "__proto__" and "constructor.prototype" are not allowed)',
+    'the body is not valid JSON, or has a key "__proto__" or "constructor.prototype", which are refused',
   ],
   [
     'FST_ERR_CTP_BODY_TOO_LARGE',
@@ -53,12 +53,17 @@ export function parseBody<T>(schema: z.ZodType<T>, body: unknown = {}): T {
   const path = issue?.path ?? [];
   const value = path.reduce<unknown>((part, name) => (part as Fields)[name as string], body);
   const field = path.length === 0 ? 'body' : path.join('.').slice(0, SHOWN_LENGTH_MAX);
-  const shown = (JSON.stringify(value) ?? 'missing').slice(0, SHOWN_LENGTH_MAX);
+  const isInfinite = typeof value === 'number' && !Number.isFinite(value); // 1e999, which JSON would show as null
+  const shown = isInfinite ? String(value) : (JSON.stringify(value) ?? 'missing');
   const expected = issue === undefined ? '' : `; expected ${expectedBy(issue)}`;
   const what = path.length === 0 ? 'the body' : field;
-  throw new SynclineError('invalid-argument', `${what} is ${shown}${expected}.`, {
-    details: { field },
-  });
+  throw new SynclineError(
+    'invalid-argument',
+    `${what} is ${shown.slice(0, SHOWN_LENGTH_MAX)}${expected}.`,
+    {
+      details: { field },
+    },
+  );
 }
 
 type Fields = Readonly<Record<string, unknown>>;

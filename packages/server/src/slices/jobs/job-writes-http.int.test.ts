@@ -114,6 +114,13 @@ test('the error for a wrong body names the field, its value and what was expecte
   ];
   for (const [line, body, detail] of wrong)
     expect(await server.ask(line, body)).toMatchObject({ status: 400, body: { detail } });
+
+  const huge = await fetch(`http://127.0.0.1:${server.port('http')}/api/jobs/a`, {
+    method: 'PUT',
+    headers: { 'content-type': 'application/json' },
+    body: '{"numTasks":1e999}',
+  });
+  expect(await huge.json()).toMatchObject({ detail: 'numTasks is Infinity; expected a number.' });
 });
 
 test('the writes are described in /api/openapi.json', async () => {

@@ -61,7 +61,7 @@ export class JobsFollower {
     return this.#revision >= (last?.revision ?? 0);
   }
 
-  /** It has caught up, and was not told since that the store is unreachable: changes may arrive in between. */
+  /** It has caught up and received no `stale` since. Changes may arrive after `stale`, too. */
   get isConnected(): boolean {
     const marks = ['synced', 'live', 'stale'];
     const last = this.#parts.at(-1)?.events.findLast(({ kind }) => marks.includes(kind));

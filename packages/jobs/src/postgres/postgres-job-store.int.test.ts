@@ -187,7 +187,7 @@ test('a replica is unavailable until it is promoted', async () => {
   expect(await writer.set('ingest', 1)).toMatchObject({ status: 1, version: 1 });
 });
 
-test('tables that are gone are named, and a subscriber is told once', async () => {
+test('missing tables are named in the log, once, and no subscriber turns live', async () => {
   const options = { connectionString: server.connectionString(), schema: 'dropped' };
   const warnings: Readonly<Record<string, unknown>>[] = [];
   const logger = { ...silentLogger, warn: (_: string, fields = {}) => void warnings.push(fields) };

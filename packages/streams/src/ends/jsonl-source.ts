@@ -224,7 +224,7 @@ class JsonlSource<T> implements Source<T, Json> {
     return stat !== undefined && stat.bytes > 0 ? stat : undefined;
   }
 
-  /** A file that was written and renamed after this one, while nobody looked, is found by its name and its age. */
+  /** Finds a file that was written and renamed after this one between two polls, by its name and its age. */
   async #checkNoneBetween(
     partition: string,
     position: JsonlPosition,

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { callbackSink } from '../ends/callback-sink.js';
 import { SinkWriter } from './sink-writer.js';
 
-/** Takes batches of so many items until it should be written. */
+/** How many batches of this size are accepted before a write is due. */
 function batchesUntilFull(itemsPerBatch: number): number {
   const fence = { pipeline: 'p', generation: 1, attempt: 0, token: 't' };
   const writer = new SinkWriter(

@@ -185,7 +185,7 @@ export class Commits {
     return this.#taken(waiting, calls.length);
   }
 
-  /** The first ones have been committed, and release their jobs. Returns the others, which wait again. */
+  /** The first ones have their replies, and release their jobs. Returns the others, which wait again. */
   #taken(waiting: readonly PendingCall[], count: number): readonly PendingCall[] {
     for (const { jobId } of waiting.slice(0, count)) this.#deps.jobs.release(jobId);
     const left = waiting.slice(count);

@@ -340,7 +340,7 @@ describe('redisKvSink', () => {
     const sink = redisKvSink({ uid: 'kv', url: redis.url, prefix: 'kv:', write });
     await expect(sink.deliver(part(1, ['a']), fence, signal)).rejects.toMatchObject({
       code: 'bad-record',
-      message: expect.stringContaining('write returned ["incr","n"]; expected a change'),
+      message: expect.stringContaining("write returned [ 'incr', 'n' ]; expected a change"),
     });
     await sink.close?.();
   });

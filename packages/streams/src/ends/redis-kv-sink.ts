@@ -2,11 +2,15 @@
 //
 // A guard key records how much output has been written, so that even increments can be retried safely. In a cluster all
 // keys must be in one slot: put a hash tag into the prefix, as in `{totals}:`.
+import { inspect } from 'node:util';
 import { type OptionNames, SynclineError } from '@syncline/kernel';
 import { showKey } from '../state/key.js';
 import { checkRedisOptions, type RedisServer } from './redis-connection.js';
 import { type Command, guardedSink, toWord } from './redis-guard.js';
 import type { OutboxRow, OutboxSink } from './sink.js';
+
+/** Of a value in an error message. */
+const SHOWN_LENGTH_MAX = 256;
 
 /** A change to one key. The prefix of the sink is prepended to `key`. */
 export type KvWrite =
@@ -74,7 +78,7 @@ function toCommand(prefix: string, change: KvWrite): Command {
     default:
       throw new SynclineError(
         'bad-record',
-        `write returned ${JSON.stringify(change)}; expected a change with the kind set, delete, set-field or increment-field`,
+        `write returned ${inspect(change).slice(0, SHOWN_LENGTH_MAX)}; expected a change with the kind set, delete, set-field or increment-field`,
       );
   }
 }
